@@ -1,0 +1,37 @@
+# `make demo` and `make test` work on a fresh clone with Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: install demo test lint docs real clean
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "repeat-xai needs Python 3.11 or newer; try make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	touch $@
+
+demo: install
+	$(BIN)/repeat-xai demo --out demo
+
+test: lint docs
+	$(BIN)/pytest -n 2 --dist loadfile -m 'not full'
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: install
+	$(BIN)/mkdocs build --strict --quiet
+
+# The paper's figures at the paper's budget, on real weights and images; about half an hour on two cores.
+real: install
+	$(BIN)/pytest -m full -s
+
+clean:
+	rm -rf $(VENV) site dist demo

@@ -1,0 +1,36 @@
+"""The command: `repeat-xai`."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from repeat_xai.cli.demo import demo
+from repeat_xai.cli.explain import explain
+from repeat_xai.cli.listing import list_names
+from repeat_xai.errors import ConfigurationError, RepeatError
+
+app = typer.Typer(
+    name="repeat-xai",
+    help="Which pixels does a representation depend on, and how sure are we that each one matters?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command()(explain)
+app.command()(demo)
+app.command("list")(list_names)
+
+
+def main() -> None:
+    """Run the command; whatever is refused is said in one line, with status 2 for wrong usage and 1 for the rest."""
+    try:
+        app()
+    except RepeatError as error:
+        typer.echo(f"repeat-xai: {error}", err=True)
+        sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

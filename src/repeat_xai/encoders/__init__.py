@@ -1,0 +1,89 @@
+"""A name or a module → an encoder."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from repeat_xai.encoders import embedded, timm, torchvision
+from repeat_xai.encoders.module import TorchEncoder, from_module
+from repeat_xai.errors import ConfigurationError, EncoderError
+from repeat_xai.types import Preprocessing
+
+SOURCES = {"torchvision": torchvision, "timm": timm}
+
+__all__ = ["TorchEncoder", "load_encoder", "names"]
+
+
+def names() -> list[str]:
+    """Every name `load_encoder` knows."""
+    return [embedded.NAME, *(f"{source}:{name}" for source, module in SOURCES.items() for name in module.names())]
+
+
+def load_encoder(
+    source: str | nn.Module,
+    *,
+    weights: str | Path | None = None,
+    pool: str | None = None,
+    size: int | None = None,
+    preprocessing: Preprocessing | None = None,
+    device: str = "auto",
+) -> TorchEncoder:
+    """The encoder of that name, or the module itself, ready to turn images into codes.
+
+    `weights`: a local safetensors file or state dict; "random" for an untrained network; else the source's default.
+    `pool`: which tensor is the representation: avg, max, cls, flatten, none, or head (timm's own).
+    `size`: side of the square input, if not the encoder's own. `preprocessing`: for a module of your own.
+    """
+    where = _device(device)
+    if isinstance(source, nn.Module):
+        if weights is not None:
+            raise ConfigurationError("a module has its weights already; give a name to load a file of weights")
+        chosen = None if device == "auto" else where
+        return from_module(source, pool=pool, size=size, preprocessing=preprocessing, device=chosen)
+    if preprocessing is not None:
+        raise ConfigurationError("a named encoder has its own preprocessing; give a module to choose another")
+    encoder = _named(source, weights=weights, pool=pool, size=size)
+    encoder.module.requires_grad_(False).eval().to(where).to(memory_format=torch.channels_last)
+    return encoder
+
+
+def _named(source: str, *, weights: str | Path | None, pool: str | None, size: int | None) -> TorchEncoder:
+    file = weights if weights is None or weights == "random" else Path(weights)
+    if source == embedded.NAME:
+        if weights is not None:
+            raise ConfigurationError(
+                f"{embedded.NAME} has its weights built in; use timm:tf_efficientnet_lite0 for others"
+            )
+        return embedded.load(pool=pool, size=size)
+    room, _, name = source.partition(":")
+    if room in SOURCES and name.partition(".")[0] in SOURCES[room].names():
+        encoder: TorchEncoder = SOURCES[room].load(name, weights=file, pool=pool, size=size)
+        return encoder
+    raise EncoderError(f"unknown encoder '{source}'; {_nearest(source)}")
+
+
+def _nearest(source: str) -> str:
+    known = {name.partition(":")[2] or name: name for name in reversed(names())}
+    wanted = source.rpartition(":")[2]
+    near = [known[n] for n in difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)]
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"give {embedded.NAME}, torchvision:NAME or timm:NAME"
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigurationError(f"unknown device '{name}'; choose auto, cpu or cuda") from error
+    if device.type not in ("cpu", "cuda"):
+        raise ConfigurationError(f"device '{name}' is not supported; choose auto, cpu or cuda")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigurationError(f"there is no device '{name}' on this machine; choose auto or cpu")
+    return device

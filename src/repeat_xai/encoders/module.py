@@ -1,0 +1,155 @@
+"""Any `nn.Module` → encoder: which tensor is the representation, run frozen and left as found."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import torch
+from torch import Tensor, nn
+
+from repeat_xai.calls import tell
+from repeat_xai.errors import EncoderError
+from repeat_xai.types import Preprocessing
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET = Preprocessing(size=(224, 224), resize=256, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+"""What a module of unknown training is taken to expect."""
+
+
+def avg(features: Tensor, prefix_tokens: int) -> Tensor:
+    """Mean over places, or over the tokens that stand for a place."""
+    return features.mean((2, 3)) if features.ndim == 4 else features[:, prefix_tokens:].mean(1)
+
+
+def max(features: Tensor, prefix_tokens: int) -> Tensor:
+    """Maximum over places, or over the tokens that stand for a place."""
+    return features.amax((2, 3)) if features.ndim == 4 else features[:, prefix_tokens:].amax(1)
+
+
+def cls(features: Tensor, prefix_tokens: int) -> Tensor:
+    """The class token."""
+    if features.ndim != 3 or not prefix_tokens:
+        raise EncoderError("pool 'cls' needs a class token, which this encoder has not; choose avg, max or flatten")
+    return features[:, 0]
+
+
+def flatten(features: Tensor, prefix_tokens: int) -> Tensor:
+    """Every value, in order."""
+    return features.flatten(1)
+
+
+def none(features: Tensor, prefix_tokens: int) -> Tensor:
+    """The module's output is the code."""
+    return features
+
+
+POOLS: dict[str, Callable[[Tensor, int], Tensor]] = {f.__name__: f for f in (avg, max, cls, flatten, none)}
+
+
+@final
+class Pooled(nn.Module):
+    """Images → features → one code an image."""
+
+    def __init__(self, body: nn.Module, pool: str, *, prefix_tokens: int = 0) -> None:
+        super().__init__()
+        if pool not in POOLS:
+            raise EncoderError(f"unknown pool '{pool}'; choose one of: {', '.join(POOLS)}")
+        self.body = body
+        self.pool = pool
+        self.prefix_tokens = prefix_tokens
+
+    def forward(self, images: Tensor) -> Tensor:
+        return POOLS[self.pool](self.body(images), self.prefix_tokens)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TorchEncoder:
+    """A torch module with its preprocessing and its pooling named."""
+
+    name: str
+    weights: str
+    pool: str
+    preprocessing: Preprocessing
+    module: nn.Module
+    """Images → codes."""
+
+    @property
+    def device(self) -> torch.device:
+        return _probe(self.module).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return _probe(self.module).dtype
+
+    def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]:
+        with torch.no_grad(), evaluating(self.module):
+            codes: Tensor = self.module(images.to(self.device, self.dtype))
+        tell(len(images))
+        return codes
+
+
+def from_module(
+    module: nn.Module,
+    *,
+    name: str | None = None,
+    pool: str | None = None,
+    size: int | None = None,
+    preprocessing: Preprocessing | None = None,
+    device: torch.device | None = None,
+) -> TorchEncoder:
+    """Wrap a module without touching it; on another device a copy is used."""
+    if device is not None and _probe(module).device != device:
+        module = copy.deepcopy(module).to(device)
+    if preprocessing is None:
+        preprocessing = IMAGENET if size is None else sized(IMAGENET, size)
+    return TorchEncoder(
+        name=name or type(module).__name__,
+        weights="as given",
+        pool=pool or "none",
+        preprocessing=preprocessing,
+        module=Pooled(module, pool) if pool else module,
+    )
+
+
+def sized(preprocessing: Preprocessing, size: int) -> Preprocessing:
+    """The same preprocessing for a square input of another size."""
+    if not isinstance(preprocessing.resize, int):
+        resize: int | tuple[int, int] = (size, size)
+    else:
+        resize = round(preprocessing.resize * size / min(preprocessing.size))
+    return Preprocessing(
+        size=(size, size),
+        resize=resize,
+        interpolation=preprocessing.interpolation,
+        mean=preprocessing.mean,
+        std=preprocessing.std,
+    )
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode for the block; every training flag as it was afterwards."""
+    training = [part for part in module.modules() if part.training]
+    for part in training:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _probe(module: nn.Module) -> Tensor:
+    """A floating-point tensor of the module, which tells where it lives and in what precision."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        if tensor.is_floating_point():
+            return tensor
+    return torch.empty(0)

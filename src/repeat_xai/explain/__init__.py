@@ -1,0 +1,1 @@
+"""Importance with uncertainty, one method a file."""

@@ -1,0 +1,237 @@
+"""Picture → tensor, by the encoder's own preprocessing, and maps → back onto the photo."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import PIL.Image
+import torch
+import torch.nn.functional as F
+from PIL import ImageOps, UnidentifiedImageError
+from torch import Tensor
+
+from repeat_xai.errors import ConfigurationError, ImageError
+from repeat_xai.types import Encoder, Image, Photo, Preprocessing
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+    from repeat_xai.types import Map
+
+Protocol = Literal["encoder", "paper"]
+Source = str | Path | PIL.Image.Image | np.ndarray | Tensor
+
+SMALLEST_SIDE = 8
+LARGEST_DRAWING = 1024
+DEEP_MODES = {"I;16", "I;16L", "I;16B", "I;16N", "I", "F"}
+"""Single-channel pictures of more than 8 bits; they are kept as floats so that no grey level is lost."""
+
+
+def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encoder") -> Image:
+    """Make a photo ready for `encoder`.
+
+    A path or a Pillow image is a photo; an array is one too, as [h, w] or [h, w, 3], uint8 or floats in [0, 1]. A
+    tensor [channels, height, width] is taken as already normalised. The protocol `paper` squeezes to 224×224 without
+    a crop; `encoder` does what the encoder was trained with.
+    """
+    if protocol not in get_args(Protocol):
+        raise ConfigurationError(f"unknown protocol '{protocol}'; choose one of: {', '.join(get_args(Protocol))}")
+    if isinstance(source, Tensor):
+        return _from_tensor(source, encoder.preprocessing)
+    if isinstance(source, str | Path):
+        name, content = str(source), _read(Path(source))
+        digest, picture = hashlib.sha256(content).hexdigest(), _decode(name, content)
+    else:
+        picture = source if isinstance(source, PIL.Image.Image) else _from_array(source)
+        content = repr((picture.mode, picture.size)).encode() + picture.tobytes()
+        name, digest = "image", hashlib.sha256(content).hexdigest()
+    return _prepare(name, digest, _upright(name, picture), _protocol(encoder.preprocessing, protocol))
+
+
+def map_to_photo(values: Map, photo: Photo) -> Map:
+    """Bring a map back to the photo's own size; NaN where the encoder did not look."""
+    height, width = photo.size
+    left, top, right, bottom = photo.box
+    x = (torch.arange(width, dtype=torch.float64) + 0.5 - left) / (right - left) * 2 - 1
+    y = (torch.arange(height, dtype=torch.float64) + 0.5 - top) / (bottom - top) * 2 - 1
+    places = torch.stack((x.expand(height, width), y[:, None].expand(height, width)), -1)[None]
+    smooth = F.grid_sample(
+        values.double()[None, None], places, mode="bilinear", padding_mode="border", align_corners=False
+    )
+    unseen = (places.abs() > 1).any(-1)
+    return smooth.masked_fill(unseen[None], torch.nan)[0, 0].to(values.dtype)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ImageError(f"{path}: no such file") from error
+    except IsADirectoryError as error:
+        raise ImageError(f"{path}: a folder, not an image") from error
+    except OSError as error:
+        raise ImageError(f"{path}: cannot be read ({error.strerror})") from error
+    if not content:
+        raise ImageError(f"{path}: the file is empty; copy it again")
+    return content
+
+
+def _decode(name: str, content: bytes) -> PIL.Image.Image:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
+        try:
+            picture = PIL.Image.open(BytesIO(content))
+            picture.load()
+        except (PIL.Image.DecompressionBombWarning, PIL.Image.DecompressionBombError) as error:
+            limit = (PIL.Image.MAX_IMAGE_PIXELS or 0) // 1_000_000
+            raise ImageError(f"{name}: more than {limit} million pixels; make it smaller first") from error
+        except UnidentifiedImageError as error:
+            raise ImageError(f"{name}: not an image that can be read; give a JPEG, PNG, WebP, BMP or TIFF") from error
+        except Exception as error:  # decoders meet damaged files with errors of every kind
+            raise ImageError(f"{name}: the image is damaged or cut short ({error}); copy it again") from error
+    return picture
+
+
+def _from_array(array: np.ndarray) -> PIL.Image.Image:
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
+        raise ImageError(f"an array must be [h, w] or [h, w, 3], not {list(array.shape)}")
+    if array.dtype == np.uint8:
+        return PIL.Image.fromarray(array)
+    if array.dtype == np.uint16 and array.ndim == 2:
+        return PIL.Image.fromarray(array)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise ImageError(f"an array must hold uint8 or floats in [0, 1], not {array.dtype}")
+    if not np.isfinite(array).all():
+        raise ImageError("the array has NaN or infinite pixels; mend or fill them first")
+    if array.min() < 0 or array.max() > 1:
+        raise ImageError(f"a float array must lie in [0, 1], not [{array.min():.3g}, {array.max():.3g}]")
+    if array.ndim == 2:
+        return PIL.Image.fromarray(array.astype(np.float32))
+    return PIL.Image.fromarray(np.round(array * 255).astype(np.uint8))
+
+
+def _from_tensor(pixels: Tensor, preprocessing: Preprocessing) -> Image:
+    if pixels.ndim != 3 or not pixels.is_floating_point():
+        raise ImageError(
+            f"a tensor must be floats [channels, height, width], not {pixels.dtype} {list(pixels.shape)}; "
+            "give uint8 pictures as arrays"
+        )
+    if not pixels.isfinite().all():
+        raise ImageError("the tensor has NaN or infinite pixels; mend or fill them first")
+    pixels = pixels.detach().to("cpu", torch.float32).contiguous()
+    height, width = pixels.shape[1:]
+    _check_side("tensor", width, height)
+    mean, std = (torch.tensor(v)[:, None, None] for v in (preprocessing.mean, preprocessing.std))
+    colours = (pixels * std + mean).clamp(0, 1) if len(mean) == len(pixels) else _stretched(pixels)
+    colours = colours if len(colours) == 3 else colours.mean(0, keepdim=True).expand(3, -1, -1)
+    photo = Photo(
+        name="tensor",
+        picture=(colours * 255).round().to(torch.uint8).permute(1, 2, 0).contiguous().numpy(),
+        size=(height, width),
+        box=(0.0, 0.0, float(width), float(height)),
+        digest=hashlib.sha256(repr(tuple(pixels.shape)).encode() + pixels.numpy().tobytes()).hexdigest(),
+    )
+    return Image(pixels=pixels, photo=photo)
+
+
+def _stretched(pixels: Tensor) -> Tensor:
+    low, high = pixels.aminmax()
+    return (pixels - low) / (high - low).clamp_min(1e-12)
+
+
+def _upright(name: str, picture: PIL.Image.Image) -> PIL.Image.Image:
+    """The picture as meant to be seen: turned by its EXIF tag, on white where transparent, as RGB or deep grey."""
+    try:
+        picture = ImageOps.exif_transpose(picture)
+    except Exception:  # a broken EXIF block says nothing of the pixels
+        picture = picture.copy()
+    _check_side(name, *picture.size)
+    if picture.mode in DEEP_MODES:
+        return _deep(name, picture)
+    if picture.has_transparency_data:
+        page = PIL.Image.new("RGBA", picture.size, "white")
+        return PIL.Image.alpha_composite(page, picture.convert("RGBA")).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _deep(name: str, picture: PIL.Image.Image) -> PIL.Image.Image:
+    """A 16-bit or float picture as floats in [0, 1]."""
+    values = np.asarray(picture).astype(np.float32)
+    if not np.isfinite(values).all():
+        raise ImageError(f"{name}: has NaN or infinite pixels; mend or fill them first")
+    top = 1.0 if picture.mode == "F" else 65535.0
+    if values.min() < 0 or values.max() > top:
+        found = f"[{values.min():.5g}, {values.max():.5g}]"
+        raise ImageError(f"{name}: pixels lie in {found}, not in [0, {top:.0f}]; rescale them first")
+    return PIL.Image.fromarray(values / top)
+
+
+def _check_side(name: str, width: int, height: int) -> None:
+    if min(width, height) < SMALLEST_SIDE:
+        raise ImageError(
+            f"{name}: {width}×{height} pixels is too small to locate anything in; "
+            f"give an image of at least {SMALLEST_SIDE}×{SMALLEST_SIDE}"
+        )
+
+
+def _protocol(preprocessing: Preprocessing, protocol: Protocol) -> Preprocessing:
+    if protocol == "paper":
+        return replace(preprocessing, size=(224, 224), resize=(224, 224), interpolation="bilinear")
+    return preprocessing
+
+
+def _prepare(name: str, digest: str, picture: PIL.Image.Image, how: Preprocessing) -> Image:
+    width, height = picture.size
+    rows, columns = _resized(height, width, how.resize)
+    bottom, right = how.size
+    if rows < bottom or columns < right:
+        raise ConfigurationError(f"cannot crop {right}×{bottom} from a picture resized to {columns}×{rows}")
+    small = picture.resize((columns, rows), PIL.Image.Resampling[how.interpolation.upper()])
+    y, x = round((rows - bottom) / 2), round((columns - right) / 2)
+    seen = small.crop((x, y, x + right, y + bottom))
+    photo = Photo(
+        name=name,
+        picture=_drawing(picture),
+        size=(height, width),
+        box=(x * width / columns, y * height / rows, (x + right) * width / columns, (y + bottom) * height / rows),
+        digest=digest,
+    )
+    return Image(pixels=_normalised(seen, how), photo=photo)
+
+
+def _resized(height: int, width: int, resize: int | tuple[int, int]) -> tuple[int, int]:
+    """The shorter side to `resize` and the other in proportion, as torchvision and timm do."""
+    if isinstance(resize, tuple):
+        return resize
+    short, long = min(height, width), max(height, width)
+    longer = int(resize * long / short)
+    return (resize, longer) if height <= width else (longer, resize)
+
+
+def _normalised(picture: PIL.Image.Image, how: Preprocessing) -> Float[Tensor, "channels height width"]:
+    channels = len(how.mean)
+    if channels not in (1, 3):
+        raise ImageError(f"a photo cannot fill an encoder of {channels} channels; give a normalised tensor")
+    if channels == 1 and picture.mode == "RGB":
+        picture = picture.convert("L")
+    values = torch.from_numpy(np.asarray(picture, dtype=np.float32))
+    values = values if picture.mode == "F" else values / 255
+    values = values.clamp(0, 1)[None] if values.ndim == 2 else values.permute(2, 0, 1)
+    mean, std = (torch.tensor(v)[:, None, None] for v in (how.mean, how.std))
+    return ((values.expand(channels, -1, -1) - mean) / std).contiguous()
+
+
+def _drawing(picture: PIL.Image.Image) -> np.ndarray:
+    small = picture.copy()
+    small.thumbnail((LARGEST_DRAWING, LARGEST_DRAWING))
+    values = np.asarray(small)
+    if small.mode == "F":
+        values = np.round(values.clip(0, 1) * 255).astype(np.uint8)[..., None].repeat(3, axis=2)
+    return np.ascontiguousarray(values)

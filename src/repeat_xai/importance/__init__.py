@@ -1,0 +1,1 @@
+"""Base importance, one method a file."""

@@ -1,0 +1,118 @@
+"""Seed → masks, and the way back from sums over grids to maps.
+
+A mask is a small grid of kept (1) and dropped (0) cells, enlarged bilinearly and shifted at random. Enlarging and
+shifting are linear and act on rows and columns apart, so with A_t the matrix of shift t along one axis
+
+    M = A_y g A_xᵀ        and so        Σ_n w_n M_n = Σ_{y,x} A_y ( Σ_{n: t_n = (y,x)} w_n g_n ) A_xᵀ :
+
+sums over any number of masks are kept as one small grid a shift and brought to pixels once, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.seeds import uniforms
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+Style = Literal["relax", "rise"]
+
+
+def relax(length: int, cells: int) -> Float[Tensor, "shifts length cells"]:
+    """The authors' masks: enlarged to the image, reflected by half as many pixels as there are cells, then cropped."""
+    if length <= cells // 2:
+        raise ConfigurationError(f"{cells} cells are too many for an image of {length} pixels a side")
+    padded = F.pad(_enlarged(length, cells).T[None], (cells // 2, cells // 2), mode="reflect")[0].T
+    return padded.unfold(0, length, 1)[:cells].transpose(1, 2)
+
+
+def rise(length: int, cells: int) -> Float[Tensor, "shifts length cells"]:
+    """RISE's masks (Petsiuk et al. 2018): enlarged to one cell more than the image, cropped anywhere within it."""
+    cell = -(-length // cells)
+    return _enlarged((cells + 1) * cell, cells).unfold(0, length, 1)[:cell].transpose(1, 2)
+
+
+STYLES: dict[str, Callable[[int, int], Tensor]] = {f.__name__: f for f in (relax, rise)}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """How masks are drawn: `cells` × `cells` cells, each kept with probability `keep`."""
+
+    cells: int = 7
+    keep: float = 0.5
+    style: Style = "relax"
+
+    def __post_init__(self) -> None:
+        if self.cells < 1:
+            raise ConfigurationError(f"cells must be at least 1, not {self.cells}")
+        if not 0 < self.keep < 1:
+            raise ConfigurationError(f"keep must lie between 0 and 1, not {self.keep}")
+        if self.style not in STYLES:
+            raise ConfigurationError(f"unknown style '{self.style}'; choose one of: {', '.join(STYLES)}")
+
+
+class Draws(NamedTuple):
+    """Masks by what makes them: their grids, and their shifts down and right."""
+
+    grids: Float[Tensor, "masks cells cells"]
+    shifts: Int[Tensor, "masks 2"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """The matrices that turn grids into masks of one size, a stack a shift, for each axis."""
+
+    rows: Float[Tensor, "down height cells"]
+    columns: Float[Tensor, "right width cells"]
+
+    @staticmethod
+    def of(grid: Grid, height: int, width: int, device: torch.device) -> Basis:
+        axis = STYLES[grid.style]
+        return Basis(axis(height, grid.cells).to(device), axis(width, grid.cells).to(device))
+
+    def draw(self, grid: Grid, *, seed: int, start: int, stop: int) -> Draws:
+        """Masks number `start` to `stop` of the endless row that `seed` names."""
+        cells = grid.cells**2
+        table = torch.from_numpy(uniforms(seed, start=start, stop=stop, width=cells + 2)).to(self.rows.device)
+        kept = (table[:, :cells] < grid.keep).to(self.rows.dtype)
+        ranges = table.new_tensor([len(self.rows), len(self.columns)])
+        return Draws(kept.view(-1, grid.cells, grid.cells), (table[:, cells:] * ranges).long())
+
+    def masks(self, draws: Draws, dtype: torch.dtype) -> Float[Tensor, "masks height width"]:
+        """The masks themselves, M = A_y g A_xᵀ."""
+        down, right = draws.shifts.unbind(1)
+        rows, columns, grids = (t.to(dtype) for t in (self.rows, self.columns, draws.grids))
+        return rows[down] @ grids @ columns[right].transpose(1, 2)
+
+    def sums(self, draws: Draws, weights: Float[Tensor, "masks kinds"]) -> Float[Tensor, "kinds down right cells2"]:
+        """Σ w·g for each kind of weight and each shift."""
+        down, right = draws.shifts.unbind(1)
+        shifts = F.one_hot(down * len(self.columns) + right, len(self.rows) * len(self.columns)).to(weights.dtype)
+        weighted = weights.T[:, :, None] * draws.grids.flatten(1)
+        return (shifts.T @ weighted).view(weights.shape[1], len(self.rows), len(self.columns), -1)
+
+    def maps(self, sums: Float[Tensor, "kinds down right cells2"]) -> Float[Tensor, "kinds height width"]:
+        """Σ w·M for each kind of weight, from its sums over grids."""
+        cells = self.rows.shape[2]
+        inner = sums.view(*sums.shape[:3], cells, cells).permute(0, 1, 3, 2, 4).flatten(3).flatten(1, 2)
+        rows = self.rows.transpose(0, 1).flatten(1)
+        columns = self.columns.transpose(0, 1).flatten(1)
+        return rows @ inner @ columns.T
+
+
+def _enlarged(length: int, cells: int) -> Float[Tensor, "length cells"]:
+    """Bilinear enlargement along one axis, as a matrix."""
+    identity = torch.eye(cells, dtype=torch.float64)[:, None]
+    return F.interpolate(identity, size=length, mode="linear", align_corners=False)[:, 0].T

@@ -1,0 +1,129 @@
+"""Explanations → figures. Nothing is computed here; colours read the same to the colour-blind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from repeat_xai.budget import SimilarityRange
+from repeat_xai.types import Explanation, Photo
+
+IMPORTANCE, UNCERTAINTY = "viridis", "magma"
+VERDICTS = ("certainly\nunimportant", "undecided", "certainly\nimportant")
+VERDICT_COLOURS = ListedColormap(["#0072B2", "#F0F0F0", "#D55E00"])
+UNSEEN = "#BBBBBB"
+
+
+def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
+    """Photo, importance, uncertainty and verdict side by side, each map on its own scale."""
+    photo = explanation.photo
+    height, width = photo.size
+    side = 3.0
+    tall = min(max(side * height / width, 1.2), 6.0)
+    figure = Figure(figsize=(4 * side + 0.6, tall + 1.15), layout="constrained")
+    grid = figure.add_gridspec(2, 4, height_ratios=(tall, 0.11))
+    pictures = [figure.add_subplot(grid[0, i]) for i in range(4)]
+    bars = [figure.add_subplot(grid[1, i]) for i in range(1, 4)]
+    figure.suptitle(_caption(explanation), fontsize=8, color="#444444")
+
+    _draw_photo(pictures[0], photo)
+    votes = explanation.vote_share is not None
+    drawn = _draw_map(pictures[1], photo, explanation.importance, IMPORTANCE, (0, 1) if votes else None)
+    pictures[1].set_title("importance  p" if votes else "importance  R", fontsize=10)
+    figure.colorbar(drawn, cax=bars[0], orientation="horizontal")
+    spread = _draw_map(pictures[2], photo, explanation.uncertainty, UNCERTAINTY, (0, 0.25) if votes else None)
+    pictures[2].set_title("uncertainty  p(1 − p)" if votes else "uncertainty  U", fontsize=10)
+    figure.colorbar(spread, cax=bars[1], orientation="horizontal")
+    if votes:
+        verdict = _draw_verdict(pictures[3], photo, explanation.verdict(level))
+        pictures[3].set_title(f"verdict at {level:.0%} of the votes", fontsize=10)
+        bar = figure.colorbar(verdict, cax=bars[2], orientation="horizontal", ticks=[-1, 0, 1])
+        bar.ax.set_xticklabels(VERDICTS)
+    else:
+        kept = explanation.certain_importance()
+        shown = _draw_map(pictures[3], photo, kept.where(kept != 0, kept.new_tensor(float("nan"))), IMPORTANCE, None)
+        shown.set_clim(*drawn.get_clim())
+        pictures[3].set_title("importance where U ≤ median", fontsize=10)
+        figure.colorbar(shown, cax=bars[2], orientation="horizontal")
+    for bar_axes in bars:
+        bar_axes.tick_params(labelsize=8)
+    return figure
+
+
+def similarities(measured: SimilarityRange) -> Figure:
+    """Histogram of similarities between images and their masked copies: the paper's appendix figure 1."""
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    axes = figure.add_subplot()
+    axes.hist(measured.similarities.flatten().numpy(), bins=100, color="#0072B2")
+    for value, name in ((measured.low, "least"), (measured.high, "most")):
+        axes.axvline(value, color="#D55E00", linewidth=1)
+        axes.annotate(
+            f"{name} {value:.3f}",
+            (value, 0.98),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, 0),
+            textcoords="offset points",
+            rotation=90,
+            va="top",
+            fontsize=8,
+        )
+    images, masks = measured.similarities.shape
+    axes.set(xlabel="similarity  s(h, h̄)", ylabel="masks", title=f"{images} images × {masks} masks")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _caption(explanation: Explanation) -> str:
+    made = explanation.provenance
+    method = made["method"]
+    base = method.get("base", method)
+    masks = f"{base['masks']} masks" if isinstance(base, dict) and "masks" in base else ""
+    runs = f"{method['repeats']} repeats" if "repeats" in method else ""
+    parts = (Path(explanation.photo.name).name, made["encoder"]["name"], method["name"].upper(), runs, masks)
+    return "  ·  ".join(part for part in parts if part)
+
+
+def _draw_photo(axes: Axes, photo: Photo) -> None:
+    height, width = photo.size
+    axes.imshow(photo.picture, extent=(0, width, height, 0), interpolation="antialiased")
+    left, top, right, bottom = photo.box
+    whole = (left, top, right, bottom) == (0, 0, width, height)
+    if not whole:
+        frame = Rectangle(
+            (left, top), right - left, bottom - top, fill=False, edgecolor="white", linewidth=1.2, linestyle="--"
+        )
+        frame.set_path_effects([])
+        axes.add_patch(frame)
+    axes.set_title("photo" if whole else "photo, with what the encoder sees", fontsize=10)
+    _frame(axes, photo)
+
+
+def _draw_map(
+    axes: Axes, photo: Photo, values: Tensor, colours: str, limits: tuple[float, float] | None
+) -> ScalarMappable:
+    left, top, right, bottom = photo.box
+    low, high = limits or (None, None)
+    drawn = axes.imshow(values.numpy(), cmap=colours, vmin=low, vmax=high, extent=(left, right, bottom, top))
+    _frame(axes, photo)
+    return drawn
+
+
+def _draw_verdict(axes: Axes, photo: Photo, verdict: Tensor) -> ScalarMappable:
+    left, top, right, bottom = photo.box
+    norm = BoundaryNorm([-1.5, -0.5, 0.5, 1.5], 3)
+    drawn = axes.imshow(
+        verdict.numpy(), cmap=VERDICT_COLOURS, norm=norm, interpolation="nearest", extent=(left, right, bottom, top)
+    )
+    _frame(axes, photo)
+    return drawn
+
+
+def _frame(axes: Axes, photo: Photo) -> None:
+    height, width = photo.size
+    axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[], aspect="equal", facecolor=UNSEEN)

@@ -1,0 +1,176 @@
+"""The nouns: what goes in, what comes out, and what a part must look like to fit."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from repeat_xai.errors import ConfigurationError, OutputError
+from repeat_xai.files import writing
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int8, UInt8
+
+    Map = Float[Tensor, "height width"]
+
+Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos"]
+
+ROUNDING = 1e-6
+"""A share of votes held in float32 may miss its true value by this much."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Preprocessing:
+    """How a photo becomes what the encoder sees."""
+
+    size: tuple[int, int]
+    """Height and width of the input."""
+    resize: int | tuple[int, int]
+    """Before the centre crop to `size`: the shorter side, or height and width if the shape is not kept."""
+    interpolation: Interpolation = "bilinear"
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Photo:
+    """The picture as a person sees it, and which part of it the encoder sees."""
+
+    name: str
+    picture: UInt8[np.ndarray, "rows columns 3"]
+    """To draw on; a large photo is held smaller."""
+    size: tuple[int, int]
+    """The photo's own height and width."""
+    box: tuple[float, float, float, float]
+    """Left, top, right and bottom of the part the encoder sees, in the photo's own pixels."""
+    digest: str
+    """SHA-256 of the content: what the image's random masks are drawn from."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Image:
+    """A photo made ready for one encoder."""
+
+    pixels: Float[Tensor, "channels height width"]
+    """Normalised, so that zero is the mean colour."""
+    photo: Photo
+
+
+class Encoder(Protocol):
+    """Images to codes, one code an image, with what a reader must know to make the same codes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def weights(self) -> str: ...
+    @property
+    def pool(self) -> str: ...
+    @property
+    def preprocessing(self) -> Preprocessing: ...
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def dtype(self) -> torch.dtype: ...
+    def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]: ...
+
+
+class Kernel(Protocol):
+    """How alike the whole image's code is to the codes of its masked copies."""
+
+    def __call__(self, code: Float[Tensor, " dim"], codes: Float[Tensor, "masks dim"]) -> Float[Tensor, " masks"]: ...
+
+
+class Importance(Protocol):
+    """A base method: how much each pixel matters, from one stochastic run."""
+
+    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map: ...
+
+
+class Explainer(Protocol):
+    """How much each pixel matters, and how sure that is."""
+
+    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation: ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explanation:
+    """Importance and uncertainty of every pixel the encoder sees, and how they were made."""
+
+    importance: Map
+    uncertainty: Map
+    vote_share: Map | None
+    """Share of repeats that call the pixel important, unweighted; None for a method that casts no votes."""
+    photo: Photo
+    provenance: Mapping[str, Any] = field(repr=False)
+
+    def verdict(self, level: float = 0.95) -> Int8[Tensor, "height width"]:
+        """+1 where at least `level` of the votes call the pixel important, −1 where at most 1 − `level` do, else 0."""
+        if self.vote_share is None:
+            raise ConfigurationError("this method casts no votes, so it gives no verdict; use Repeat")
+        if not 0.5 < level <= 1:
+            raise ConfigurationError(f"level must be above 0.5 and at most 1, not {level}")
+        important = self.vote_share >= level - ROUNDING
+        unimportant = self.vote_share <= 1 - level + ROUNDING
+        return important.to(torch.int8) - unimportant.to(torch.int8)
+
+    def certain_importance(self) -> Map:
+        """Importance where uncertainty is at most its median, zero elsewhere: U-RELAX when the method is RELAX."""
+        return self.importance * (self.uncertainty <= self.uncertainty.median())
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one `.npz` that holds no code and needs none to be read."""
+        arrays = {
+            "importance": self.importance.numpy(),
+            "uncertainty": self.uncertainty.numpy(),
+            "picture": self.photo.picture,
+            "photo": np.array(json.dumps({k: v for k, v in vars(self.photo).items() if k != "picture"})),
+            "provenance": np.array(json.dumps(self.provenance)),
+        }
+        if self.vote_share is not None:
+            arrays["vote_share"] = self.vote_share.numpy()
+        with writing(Path(path)) as draft, draft.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    @staticmethod
+    def load(path: str | Path) -> Explanation:
+        """Read back what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                about = json.loads(str(arrays["photo"]))
+                return Explanation(
+                    importance=torch.from_numpy(arrays["importance"]),
+                    uncertainty=torch.from_numpy(arrays["uncertainty"]),
+                    vote_share=torch.from_numpy(arrays["vote_share"]) if "vote_share" in arrays else None,
+                    photo=Photo(
+                        name=about["name"],
+                        picture=arrays["picture"],
+                        size=tuple(about["size"]),
+                        box=tuple(about["box"]),
+                        digest=about["digest"],
+                    ),
+                    provenance=json.loads(str(arrays["provenance"])),
+                )
+        except FileNotFoundError as error:
+            raise OutputError(f"{path}: no such file") from error
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, EOFError) as error:
+            raise OutputError(f"{path}: not an explanation saved by this package") from error
+
+    def _repr_png_(self) -> bytes:
+        from repeat_xai.plot import panel
+
+        png = BytesIO()
+        panel(self).savefig(png, format="png", dpi=100)
+        return png.getvalue()
