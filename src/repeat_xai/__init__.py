@@ -1,7 +1,5 @@
 """Which pixels of an image does an encoder's representation depend on, and how sure are we that each one matters?"""
 
-from importlib.metadata import version
-
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import RepeatError
 from repeat_xai.explain.repeat import Repeat
@@ -10,8 +8,8 @@ from repeat_xai.importance.relax import Relax
 from repeat_xai.masks import Grid
 from repeat_xai.similarity import Cosine, Linear, Polynomial, Rbf
 from repeat_xai.types import Explanation, Image, Preprocessing
+from repeat_xai.version import __version__
 
-__version__ = version("repeat-xai")
 __all__ = [
     "Cosine",
     "Explanation",
@@ -24,6 +22,7 @@ __all__ = [
     "Relax",
     "Repeat",
     "RepeatError",
+    "__version__",
     "load_encoder",
     "load_image",
     "map_to_photo",

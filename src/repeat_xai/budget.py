@@ -47,7 +47,7 @@ def mcdiarmid(*, low: float, high: float, error: float, risk: float) -> int:
     1063
     """
     _check(low, high, error, risk)
-    return math.ceil((max(high, 0) - min(low, 0)) ** 2 * math.log(2 / risk) / (2 * error**2))
+    return math.ceil((max(high, 0.0) - min(low, 0.0)) ** 2 * math.log(2 / risk) / (2 * error**2))
 
 
 def empirical(*, deviation: float, error: float, risk: float) -> int:
@@ -56,7 +56,7 @@ def empirical(*, deviation: float, error: float, risk: float) -> int:
     >>> empirical(deviation=0.35, error=0.035, risk=0.05)
     385
     """
-    _check(0, deviation, error, risk)
+    _check(0.0, deviation, error, risk)
     return math.ceil((NormalDist().inv_cdf(1 - risk / 2) * deviation / error) ** 2)
 
 

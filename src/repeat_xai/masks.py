@@ -31,14 +31,14 @@ def relax(length: int, cells: int) -> Float[Tensor, "shifts length cells"]:
     """The authors' masks: enlarged to the image, reflected by half as many pixels as there are cells, then cropped."""
     if length <= cells // 2:
         raise ConfigurationError(f"{cells} cells are too many for an image of {length} pixels a side")
-    padded = F.pad(_enlarged(length, cells).T[None], (cells // 2, cells // 2), mode="reflect")[0].T
+    padded = F.pad(_enlarged(length, cells, mirror=False).T[None], (cells // 2, cells // 2), mode="reflect")[0].T
     return padded.unfold(0, length, 1)[:cells].transpose(1, 2)
 
 
 def rise(length: int, cells: int) -> Float[Tensor, "shifts length cells"]:
-    """RISE's masks (Petsiuk et al. 2018): enlarged to one cell more than the image, cropped anywhere within it."""
+    """RISE's masks (Petsiuk et al. 2018): enlarged to a cell more than the image, cropped anywhere, edges mirrored."""
     cell = -(-length // cells)
-    return _enlarged((cells + 1) * cell, cells).unfold(0, length, 1)[:cell].transpose(1, 2)
+    return _enlarged((cells + 1) * cell, cells, mirror=True).unfold(0, length, 1)[:cell].transpose(1, 2)
 
 
 STYLES: dict[str, Callable[[int, int], Tensor]] = {f.__name__: f for f in (relax, rise)}
@@ -112,7 +112,12 @@ class Basis:
         return rows @ inner @ columns.T
 
 
-def _enlarged(length: int, cells: int) -> Float[Tensor, "length cells"]:
-    """Bilinear enlargement along one axis, as a matrix."""
-    identity = torch.eye(cells, dtype=torch.float64)[:, None]
-    return F.interpolate(identity, size=length, mode="linear", align_corners=False)[:, 0].T
+def _enlarged(length: int, cells: int, *, mirror: bool) -> Float[Tensor, "length cells"]:
+    """Bilinear enlargement along one axis, as a matrix; beyond the outermost centres, the grid mirrored or held."""
+    places = (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length - 0.5
+    below = places.floor()
+    matrix = torch.zeros(length, cells, dtype=torch.float64)
+    for neighbour, weight in ((below, 1 - (places - below)), (below + 1, places - below)):
+        inside = (cells - 1) - ((cells - 1) - neighbour.abs()).abs() if mirror else neighbour
+        matrix.scatter_add_(1, inside.clamp(0, cells - 1).long()[:, None], weight[:, None])
+    return matrix

@@ -14,8 +14,9 @@ import torch
 
 from repeat_xai.calls import listening
 from repeat_xai.types import Encoder, Image
+from repeat_xai.version import __version__
 
-PACKAGES = ("repeat-xai", "torch", "torchvision", "timm", "numpy", "pillow")
+PACKAGES = ("torch", "torchvision", "timm", "numpy", "pillow")
 
 
 @dataclasses.dataclass
@@ -60,7 +61,8 @@ def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dic
             "box": list(image.photo.box),
         },
         "seed": seed,
-        "versions": {"python": platform.python_version()} | {package: version(package) for package in PACKAGES},
+        "versions": {"repeat-xai": __version__, "python": platform.python_version()}
+        | {package: version(package) for package in PACKAGES},
     }
 
 

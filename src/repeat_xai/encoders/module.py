@@ -89,7 +89,7 @@ class TorchEncoder:
     def dtype(self) -> torch.dtype:
         return _probe(self.module).dtype
 
-    def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]:
+    def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
         with torch.no_grad(), evaluating(self.module):
             codes: Tensor = self.module(images.to(self.device, self.dtype))
         tell(len(images))

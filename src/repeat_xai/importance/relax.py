@@ -9,7 +9,7 @@ figures, and U by nothing. Each reading has its name.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Literal, final
 
 import torch
 from torch import Tensor
@@ -31,7 +31,9 @@ SAME = 1e-15
 """Similarities no further apart than this, relatively, differ by rounding alone."""
 
 
-class Moments(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class Moments:
     """Sums over masks, a map each, of similarities told from that of the first mask, s₀: no digit of a spread is lost
     when all similarities are nearly alike, as an untrained encoder's are."""
 

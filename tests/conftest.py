@@ -1,0 +1,42 @@
+"""Small encoders and images that every test can afford."""
+
+import pytest
+import torch
+from torch import nn
+
+import repeat_xai as rx
+from repeat_xai.types import Image
+
+
+def small_network(seed: int = 0) -> nn.Module:
+    """A convolution deep enough to care where things are."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(
+            nn.Conv2d(3, 8, 5, stride=2),
+            nn.ReLU(),
+            nn.BatchNorm2d(8),
+            nn.Conv2d(8, 16, 3),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(),
+        )
+
+
+@pytest.fixture
+def network() -> nn.Module:
+    return small_network()
+
+
+@pytest.fixture
+def encoder(network: nn.Module) -> rx.encoders.TorchEncoder:
+    """In double precision, so that nothing but the formula decides."""
+    return rx.load_encoder(network.double().eval())
+
+
+@pytest.fixture
+def image(encoder: rx.encoders.TorchEncoder) -> Image:
+    """24×20 pixels with a bright spot off centre."""
+    pixels = torch.rand(3, 24, 20, generator=torch.Generator().manual_seed(1)) - 0.5
+    pixels[:, 4:12, 10:18] += 2
+    return rx.load_image(pixels, encoder)

@@ -1,0 +1,61 @@
+"""RELAX and REPEAT equal the paper's equations written out as slow loops."""
+
+import numpy as np
+import pytest
+import torch
+from oracles import paper
+from skimage import filters
+
+import repeat_xai as rx
+from repeat_xai.masks import Basis
+from repeat_xai.seeds import fold
+
+FOREIGN = {"mean": np.mean, "otsu": filters.threshold_otsu, "triangle": filters.threshold_triangle}
+FOREIGN["li"] = filters.threshold_li
+
+
+def run(encoder, image, grid, *, seed, masks):
+    """Masks one by one, and the similarity of each masked copy, one encoder call at a time."""
+    height, width = image.pixels.shape[1:]
+    basis = Basis.of(grid, height, width, torch.device("cpu"))
+    draws = basis.draw(grid, seed=fold(seed, image.photo.digest), start=0, stop=masks)
+    stack = basis.masks(draws, torch.float64)
+    pixels = image.pixels.double()
+    whole = encoder(pixels[None])[0].tolist()
+    return [paper.cosine(whole, encoder((pixels * mask)[None])[0].tolist()) for mask in stack], stack.numpy()
+
+
+@pytest.mark.parametrize("style", ["relax", "rise"])
+@pytest.mark.parametrize("normalise", ["mask_sum", "count"])
+@pytest.mark.parametrize("spread", ["mask_sum", "count", "sum"])
+def test_relax(encoder, image, style, normalise, spread):
+    grid = rx.Grid(cells=5, keep=0.4, style=style)
+    similarities, masks = run(encoder, image, grid, seed=3, masks=40)
+    importance = paper.relax_importance(similarities, masks, normalise)
+    uncertainty = paper.relax_uncertainty(similarities, masks, importance, spread)
+
+    relax = rx.Relax(masks=40, grid=grid, normalise=normalise, spread=spread)
+    found = relax.explain(encoder, image, seed=3)
+
+    np.testing.assert_allclose(relax(encoder, image, seed=3).numpy(), importance, rtol=1e-10)
+    np.testing.assert_allclose(found.importance.numpy(), importance, rtol=1e-6)
+    np.testing.assert_allclose(found.uncertainty.numpy(), uncertainty, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("threshold", ["mean", "otsu", "triangle", "li"])
+@pytest.mark.parametrize("votes", ["weighted", "binary"])
+def test_repeat(encoder, image, threshold, votes):
+    grid = rx.Grid()
+    maps = []
+    for k in range(4):
+        similarities, masks = run(encoder, image, grid, seed=fold(7, "repeat", k), masks=30)
+        maps.append(paper.relax_importance(similarities, masks))
+    p, uncertainty, share = paper.repeat(np.stack(maps), FOREIGN[threshold], votes)
+
+    method = rx.Repeat(base=rx.Relax(masks=30), repeats=4, threshold=threshold, votes=votes)
+    found = method(encoder, image, seed=7)
+
+    np.testing.assert_allclose(found.importance.numpy(), p, atol=1e-6)
+    np.testing.assert_allclose(found.uncertainty.numpy(), uncertainty, atol=1e-6)
+    np.testing.assert_allclose(found.vote_share.numpy(), share, atol=1e-6)
+    assert 0.05 < share.mean() < 0.95

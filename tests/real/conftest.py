@@ -1,0 +1,15 @@
+"""Where the real weights and images are: beside the repository, or wherever REPEAT_XAI_SHARED says."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(os.environ.get("REPEAT_XAI_SHARED", Path(__file__).parents[3] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    if not (SHARED / "weights").is_dir():
+        pytest.skip(f"no real weights and data in {SHARED}; set REPEAT_XAI_SHARED")
+    return SHARED
