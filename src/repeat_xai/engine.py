@@ -63,10 +63,9 @@ def encode(encoder: Encoder, images: Float[Tensor, "batch channels height width"
     except Exception as error:  # any module may fail in any way
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise EncoderError(f"{encoder.name}: fails on a batch of {shape}: {reason}") from error
-    if not isinstance(codes, Tensor) or codes.ndim != 2 or len(codes) != len(images) or not codes.shape[1]:
-        found = list(codes.shape) if isinstance(codes, Tensor) else type(codes).__name__
+    if codes.ndim != 2 or len(codes) != len(images) or not codes.shape[1]:
         raise EncoderError(
-            f"{encoder.name}: returns {found} for {len(images)} images, not one code an image "
+            f"{encoder.name}: returns {list(codes.shape)} for {len(images)} images, not one code an image "
             f"[{len(images)}, dim]; choose a pool such as avg, cls or flatten"
         )
     if not codes.is_floating_point():

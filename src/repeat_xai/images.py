@@ -54,7 +54,7 @@ def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encode
     return _prepare(name, digest, _upright(name, picture), _protocol(encoder.preprocessing, protocol))
 
 
-def map_to_photo(values: Map, photo: Photo) -> Map:
+def map_to_photo(values: Map, photo: Photo) -> Float[Tensor, "rows columns"]:
     """Bring a map back to the photo's own size; NaN where the encoder did not look."""
     height, width = photo.size
     left, top, right, bottom = photo.box
@@ -221,7 +221,7 @@ def _normalised(picture: PIL.Image.Image, how: Preprocessing) -> Float[Tensor, "
         raise ImageError(f"a photo cannot fill an encoder of {channels} channels; give a normalised tensor")
     if channels == 1 and picture.mode == "RGB":
         picture = picture.convert("L")
-    values = torch.from_numpy(np.asarray(picture, dtype=np.float32))
+    values = torch.from_numpy(np.array(picture, dtype=np.float32))
     values = values if picture.mode == "F" else values / 255
     values = values.clamp(0, 1)[None] if values.ndim == 2 else values.permute(2, 0, 1)
     mean, std = (torch.tensor(v)[:, None, None] for v in (how.mean, how.std))

@@ -17,7 +17,6 @@ from repeat_xai.types import Explanation, Photo
 IMPORTANCE, UNCERTAINTY = "viridis", "magma"
 VERDICTS = ("certainly\nunimportant", "undecided", "certainly\nimportant")
 VERDICT_COLOURS = ListedColormap(["#0072B2", "#F0F0F0", "#D55E00"])
-UNSEEN = "#BBBBBB"
 
 
 def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
@@ -34,12 +33,12 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
 
     _draw_photo(pictures[0], photo)
     votes = explanation.vote_share is not None
-    drawn = _draw_map(pictures[1], photo, explanation.importance, IMPORTANCE, (0, 1) if votes else None)
+    drawn = _draw_map(pictures[1], photo, explanation.importance, IMPORTANCE, (0.0, 1.0) if votes else None)
     pictures[1].set_title("importance  p" if votes else "importance  R", fontsize=10)
-    figure.colorbar(drawn, cax=bars[0], orientation="horizontal")
-    spread = _draw_map(pictures[2], photo, explanation.uncertainty, UNCERTAINTY, (0, 0.25) if votes else None)
+    figure.colorbar(drawn, cax=bars[0], orientation="horizontal", ticks=[0, 0.5, 1] if votes else None)
+    spread = _draw_map(pictures[2], photo, explanation.uncertainty, UNCERTAINTY, (0.0, 0.25) if votes else None)
     pictures[2].set_title("uncertainty  p(1 − p)" if votes else "uncertainty  U", fontsize=10)
-    figure.colorbar(spread, cax=bars[1], orientation="horizontal")
+    figure.colorbar(spread, cax=bars[1], orientation="horizontal", ticks=[0, 0.125, 0.25] if votes else None)
     if votes:
         verdict = _draw_verdict(pictures[3], photo, explanation.verdict(level))
         pictures[3].set_title(f"verdict at {level:.0%} of the votes", fontsize=10)
@@ -98,7 +97,6 @@ def _draw_photo(axes: Axes, photo: Photo) -> None:
         frame = Rectangle(
             (left, top), right - left, bottom - top, fill=False, edgecolor="white", linewidth=1.2, linestyle="--"
         )
-        frame.set_path_effects([])
         axes.add_patch(frame)
     axes.set_title("photo" if whole else "photo, with what the encoder sees", fontsize=10)
     _frame(axes, photo)
@@ -109,6 +107,7 @@ def _draw_map(
 ) -> ScalarMappable:
     left, top, right, bottom = photo.box
     low, high = limits or (None, None)
+    _draw_unseen(axes, photo)
     drawn = axes.imshow(values.numpy(), cmap=colours, vmin=low, vmax=high, extent=(left, right, bottom, top))
     _frame(axes, photo)
     return drawn
@@ -117,6 +116,7 @@ def _draw_map(
 def _draw_verdict(axes: Axes, photo: Photo, verdict: Tensor) -> ScalarMappable:
     left, top, right, bottom = photo.box
     norm = BoundaryNorm([-1.5, -0.5, 0.5, 1.5], 3)
+    _draw_unseen(axes, photo)
     drawn = axes.imshow(
         verdict.numpy(), cmap=VERDICT_COLOURS, norm=norm, interpolation="nearest", extent=(left, right, bottom, top)
     )
@@ -124,6 +124,12 @@ def _draw_verdict(axes: Axes, photo: Photo, verdict: Tensor) -> ScalarMappable:
     return drawn
 
 
+def _draw_unseen(axes: Axes, photo: Photo) -> None:
+    """The photo, faint, to show where the map lies."""
+    height, width = photo.size
+    axes.imshow(photo.picture, extent=(0, width, height, 0), alpha=0.25)
+
+
 def _frame(axes: Axes, photo: Photo) -> None:
     height, width = photo.size
-    axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[], aspect="equal", facecolor=UNSEEN)
+    axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[], aspect="equal", facecolor="white")

@@ -152,7 +152,7 @@ class Explanation:
     def load(path: str | Path) -> Explanation:
         """Read back what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 about = json.loads(str(arrays["photo"]))
                 return Explanation(
                     importance=torch.from_numpy(arrays["importance"]),

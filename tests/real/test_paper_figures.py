@@ -54,7 +54,9 @@ def figures(shared, *, images, masks, repeats):
 def test_at_the_papers_budget(shared, capsys):
     found = figures(shared, images=24, masks=1000, repeats=10)
     with capsys.disabled():
-        print("\n" + "\n".join(f"{name:9} C(I) {value:.3f}  expected {EXPECTED[name]}" for name, value in found.items()))
+        print(
+            "\n" + "\n".join(f"{name:9} C(I) {value:.3f}  expected {EXPECTED[name]}" for name, value in found.items())
+        )
     assert abs(found["mean"] - 10.08) <= 0.03
     for threshold, value in found.items():
         assert abs(value - EXPECTED[threshold]) <= 0.05

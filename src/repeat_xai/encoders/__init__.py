@@ -67,10 +67,12 @@ def _named(source: str, *, weights: str | Path | None, pool: str | None, size: i
 
 
 def _nearest(source: str) -> str:
-    known = {name.partition(":")[2] or name: name for name in reversed(names())}
-    wanted = source.rpartition(":")[2]
-    near = [known[n] for n in difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)]
-    if near:
+    wanted, alike = difflib.SequenceMatcher(b=source), {}
+    for name in names():
+        wanted.set_seq1(name if ":" in source else name.rpartition(":")[2])
+        alike[name] = wanted.ratio()
+    near = sorted(alike, key=lambda name: -alike[name])[:3]
+    if alike[near[0]] > 0.7:
         return f"did you mean {' or '.join(near)}?"
     return f"give {embedded.NAME}, torchvision:NAME or timm:NAME"
 

@@ -91,8 +91,10 @@ class TorchEncoder:
 
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
         with torch.no_grad(), evaluating(self.module):
-            codes: Tensor = self.module(images.to(self.device, self.dtype))
+            codes = self.module(images.to(self.device, self.dtype))
         tell(len(images))
+        if not isinstance(codes, Tensor):
+            raise EncoderError(f"{self.name}: returns {type(codes).__name__}; wrap it so that it returns a tensor")
         return codes
 
 

