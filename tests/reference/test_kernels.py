@@ -11,9 +11,13 @@ CASES = [
     (rx.Cosine(), pairwise.cosine_similarity, {}),
     (rx.Linear(), pairwise.linear_kernel, {}),
     (rx.Polynomial(), pairwise.polynomial_kernel, {}),
-    (rx.Polynomial(degree=2, gamma=0.3, offset=0.5), pairwise.polynomial_kernel, dict(degree=2, gamma=0.3, coef0=0.5)),
+    (
+        rx.Polynomial(degree=2, gamma=0.3, offset=0.5),
+        pairwise.polynomial_kernel,
+        {"degree": 2, "gamma": 0.3, "coef0": 0.5},
+    ),
     (rx.Rbf(), pairwise.rbf_kernel, {}),
-    (rx.Rbf(gamma=0.7), pairwise.rbf_kernel, dict(gamma=0.7)),
+    (rx.Rbf(gamma=0.7), pairwise.rbf_kernel, {"gamma": 0.7}),
 ]
 
 

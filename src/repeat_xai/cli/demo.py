@@ -14,7 +14,7 @@ from repeat_xai.explain.repeat import Repeat
 from repeat_xai.importance.relax import Relax
 
 PHOTOS = ("chelsea.png", "coffee.png", "rocket.jpg", "astronaut.png")
-MASKS, REPEATS = 100, 8
+MASKS, REPEATS = 100, 10
 
 
 def demo(
@@ -24,8 +24,8 @@ def demo(
     """Explain four photos that come with scikit-image, with the embedded encoder: no network needed."""
     method = Repeat(repeats=REPEATS, base=Relax(masks=MASKS))
     typer.echo(
-        f"A short demonstration: {REPEATS} repeats of {MASKS} masks a photo, where the paper takes 10 of 1,000; "
-        "the maps are coarser for it."
+        f"A short demonstration: {REPEATS} repeats of {MASKS} masks a photo, where the paper takes 1,000 masks; "
+        "with so few, fewer pixels are certain."
     )
     job = Job(
         encoder=load_encoder("efficientnet_lite0"), method=method, protocol="encoder", seed=seed, level=0.95, out=out
