@@ -27,9 +27,9 @@ lint: install
 	$(BIN)/lint-imports
 
 docs: install
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# The paper's figures at the paper's budget, on real weights and images; about half an hour on two cores.
+# The paper's figures at the paper's budget, on real weights and images; about an hour on two cores.
 real: install
 	$(BIN)/pytest -m full -s
 

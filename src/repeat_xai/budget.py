@@ -79,7 +79,7 @@ def similarity_range(
     masks: int = 1000,
     grid: Grid = Grid(),
     similarity: Kernel = Cosine(),
-    chunk: int = 64,
+    chunk: int | None = None,
     seed: int,
 ) -> SimilarityRange:
     """Measure how alike images stay under random masks, as the paper's appendix figure 1 does."""

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
+CHUNKS = {"cpu": 16, "cuda": 256}
+"""Masked copies through the encoder at once, by kind of device: more fill a GPU, but only crowd a CPU's caches."""
+
+
 class Chunk(NamedTuple):
     """Some masks, and how alike the image stays under each of them."""
 
@@ -38,13 +42,14 @@ def similarities(
     grid: Grid,
     masks: int,
     similarity: Kernel,
-    chunk: int,
+    chunk: int | None,
     seed: int,
 ) -> Iterator[Chunk]:
     """s(h, h̄_n) for masks 0 to `masks` of the row that the seed and the image name, in float64."""
     pixels = image.pixels.to(encoder.device, encoder.dtype)
     whole = encode(encoder, pixels[None])[0]
     row = fold(seed, image.photo.digest)
+    chunk = chunk or CHUNKS[encoder.device.type]
     for start in range(0, masks, chunk):
         draws = basis.draw(grid, seed=row, start=start, stop=min(start + chunk, masks))
         copies = pixels * basis.masks(draws, encoder.dtype)[:, None]

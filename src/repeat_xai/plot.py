@@ -35,10 +35,11 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     votes = explanation.vote_share is not None
     drawn = _draw_map(pictures[1], photo, explanation.importance, IMPORTANCE, (0.0, 1.0) if votes else None)
     pictures[1].set_title("importance  p" if votes else "importance  R", fontsize=10)
-    figure.colorbar(drawn, cax=bars[0], orientation="horizontal", ticks=[0, 0.5, 1] if votes else None)
+    figure.colorbar(drawn, cax=bars[0], orientation="horizontal", ticks=[0, 0.5, 1] if votes else None, format="%g")
     spread = _draw_map(pictures[2], photo, explanation.uncertainty, UNCERTAINTY, (0.0, 0.25) if votes else None)
     pictures[2].set_title("uncertainty  p(1 − p)" if votes else "uncertainty  U", fontsize=10)
-    figure.colorbar(spread, cax=bars[1], orientation="horizontal", ticks=[0, 0.125, 0.25] if votes else None)
+    quarter = [0, 0.125, 0.25] if votes else None
+    figure.colorbar(spread, cax=bars[1], orientation="horizontal", ticks=quarter, format="%g")
     if votes:
         verdict = _draw_verdict(pictures[3], photo, explanation.verdict(level))
         pictures[3].set_title(f"verdict at {level:.0%} of the votes", fontsize=10)
@@ -49,7 +50,7 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
         shown = _draw_map(pictures[3], photo, kept.where(kept != 0, kept.new_tensor(float("nan"))), IMPORTANCE, None)
         shown.set_clim(*drawn.get_clim())
         pictures[3].set_title("importance where U ≤ median", fontsize=10)
-        figure.colorbar(shown, cax=bars[2], orientation="horizontal")
+        figure.colorbar(shown, cax=bars[2], orientation="horizontal", format="%g")
     for bar_axes in bars:
         bar_axes.tick_params(labelsize=8)
     return figure

@@ -33,7 +33,7 @@ def figures(shared, *, images, masks, repeats):
     """Mean complexity by threshold, all from the same runs of the base."""
     weights = shared / "weights/alexnet_features.safetensors"
     encoder = rx.load_encoder("torchvision:alexnet", weights=weights)
-    relax = rx.Relax(masks=masks, chunk=500 if encoder.device.type == "cuda" else 64)
+    relax = rx.Relax(masks=masks)
     maps = {}
 
     def remembered(encoder, image, *, seed):

@@ -48,7 +48,7 @@ def explain(
     level: Annotated[float, typer.Option(help="Share of votes that makes a verdict.")] = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same maps.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    chunk: Annotated[int, typer.Option(min=1, help="Masked copies at once; fewer need less memory.")] = 64,
+    chunk: Annotated[int | None, typer.Option(min=1, help="Masked copies at once, if not as suits the device.")] = None,
     data_root: Annotated[Path, typer.Option(help="Where relative image paths are looked up.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line an image.")] = False,
 ) -> None:

@@ -59,12 +59,12 @@ class Relax:
     """What divides Σ s·M: the sum of masks, or their count N as printed."""
     spread: Spread = "mask_sum"
     """What divides Σ (s − R)²·M: the sum of masks, their count N as printed, or nothing as in the authors' code."""
-    chunk: int = field(default=64, compare=False)
-    """Masked copies through the encoder at once: changes memory and speed, not the map."""
+    chunk: int | None = field(default=None, compare=False)
+    """Masked copies through the encoder at once, if not as suits the device: changes memory and speed, not the map."""
 
     def __post_init__(self) -> None:
         for name, value in (("masks", self.masks), ("chunk", self.chunk)):
-            if value < 1:
+            if value is not None and value < 1:
                 raise ConfigurationError(f"{name} must be at least 1, not {value}")
         if self.normalise not in ("mask_sum", "count"):
             raise ConfigurationError(f"normalise must be mask_sum or count, not '{self.normalise}'")
