@@ -18,7 +18,7 @@ demo: install
 	$(BIN)/repeat-xai demo --out demo
 
 test: lint docs
-	$(BIN)/pytest -n 2 --dist loadfile -m 'not full'
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full'
 
 lint: install
 	$(BIN)/ruff check .

@@ -54,18 +54,19 @@ def test_the_range_is_that_of_the_similarities(encoder, image):
     assert measured.deviation <= 2 * summands.std(0, correction=0).max().item()
 
 
-def test_sound_and_empirical_budgets_keep_their_promise(encoder, image):
-    """Over 200 sets of masks, the error at the worst pixel stays under t in at least 95 % of them."""
-    measured = similarity_range(encoder, [image], masks=2000, seed=0)
-    ask = {"error": 0.06, "risk": 0.05}
-    truth = rx.Relax(masks=20_000, normalise="count", chunk=2000)(encoder, image, seed=1)
+def test_sound_and_empirical_budgets_keep_their_promise(image):
+    """Over 100 sets of masks, the error at any pixel stays under t in some 95 % of them."""
+    encoder = rx.load_encoder(torch.nn.Sequential(torch.nn.AvgPool2d(4), torch.nn.Flatten()))
+    measured = similarity_range(encoder, [image], masks=1000, seed=0)
+    ask = {"error": 0.08, "risk": 0.05}
+    truth = rx.Relax(masks=10_000, normalise="count", chunk=1000)(encoder, image, seed=1)
     for masks in (
         mcdiarmid(low=measured.low, high=measured.high, **ask),
         empirical(deviation=measured.deviation, **ask),
     ):
-        relax = rx.Relax(masks=masks, normalise="count", chunk=1000)
-        errors = torch.stack([(relax(encoder, image, seed=seed) - truth).abs() for seed in range(2, 202)])
-        assert ((errors >= 0.06).double().mean(0) <= 0.05 + 0.05).all()
+        relax = rx.Relax(masks=masks, normalise="count", chunk=500)
+        errors = torch.stack([(relax(encoder, image, seed=seed) - truth).abs() for seed in range(2, 102)])
+        assert ((errors >= 0.08).double().mean(0) <= 0.05 + 0.05).all()
 
 
 def test_no_images_is_refused(encoder):

@@ -128,7 +128,7 @@ def _print(progress: Progress, line: str) -> None:
 def _progress() -> Progress:
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         _Calls(),
         TimeRemainingColumn(),
@@ -144,6 +144,6 @@ class _Calls(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        rate = f", {speed:.0f} a second" if speed else ""
-        total = f" of {task.total:,.0f}" if task.total else ""
-        return Text(f"{task.completed:,.0f}{total} encoder calls{rate}")
+        rate = f" {speed:.0f}/s" if speed else ""
+        total = f"/{task.total:,.0f}" if task.total else ""
+        return Text(f"{task.completed:,.0f}{total} calls{rate}")

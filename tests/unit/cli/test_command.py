@@ -17,9 +17,19 @@ import torchvision
 from skimage import data
 
 import repeat_xai as rx
+from repeat_xai.cli import main
 
 COMMAND = [str(Path(sys.executable).parent / "repeat-xai")]
 FAST = ["--masks", "6", "--repeats", "2"]
+SMALL = ["--encoder", "torchvision:squeezenet1_1", "--weights", "random", "--size", "64"]
+
+
+def run_here(monkeypatch, capsys, *arguments):
+    """The command in this process, for what needs no process of its own."""
+    monkeypatch.setattr(sys, "argv", ["repeat-xai", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code, capsys.readouterr()
 
 
 def run(*arguments, **options):
@@ -62,7 +72,7 @@ def test_an_interrupted_run_goes_on(photo, tmp_path):
     second = tmp_path / "second.png"
     PIL.Image.fromarray(data.coffee()).save(second)
     out = tmp_path / "out"
-    arguments = [*COMMAND, "explain", str(photo), str(second), "--out", str(out), "--masks", "40", "--repeats", "2"]
+    arguments = [*COMMAND, "explain", str(photo), str(second), "--out", str(out), *SMALL, "--masks", "30"]
     first = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 200
     while not (out / "cat.json").exists() and time.monotonic() < deadline:
@@ -100,15 +110,16 @@ def test_bad_images_are_named_and_the_rest_done(photo, tmp_path):
     assert sorted(p.name for p in out.iterdir()) == ["cat.json", "cat.npz", "cat.png"]
 
 
-def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_path):
+def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_path, monkeypatch, capsys):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         PIL.Image.fromarray(data.chelsea()[:: 1 + (folder == "b")]).save(tmp_path / folder / "cat.png")
     (tmp_path / "a" / "notes.txt").write_text("")
     out = tmp_path / "out"
-    done = run("explain", tmp_path / "a", tmp_path / "b", "--out", out, "--method", "relax", "--masks", 5, "--json")
-    assert done.returncode == 0
-    assert [Path(json.loads(line)["panel"]).name for line in done.stdout.splitlines()] == ["cat.png", "cat-2.png"]
+    arguments = [tmp_path / "a", tmp_path / "b", "--out", out, "--method", "relax", "--masks", 5, "--json", *SMALL]
+    status, said = run_here(monkeypatch, capsys, "explain", *arguments)
+    assert status == 0
+    assert [Path(json.loads(line)["panel"]).name for line in said.out.splitlines()] == ["cat.png", "cat-2.png"]
     assert rx.Explanation.load(out / "cat.npz").vote_share is None
 
 
@@ -127,29 +138,30 @@ def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_
         (["--out", "taken"], 1, "taken"),
     ],
 )
-def test_wrong_requests(photo, tmp_path, arguments, status, message):
+def test_wrong_requests(photo, tmp_path, monkeypatch, capsys, arguments, status, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("a file where a folder should be")
     safetensors.torch.save_file(torchvision.models.squeezenet1_1().state_dict(), tmp_path / "alex.safetensors")
     torch.save({"a": os.system}, tmp_path / "evil.pth")
-    done = run(
-        "explain", photo, *FAST, *(["--out", "out"] if "--out" not in arguments else []), *arguments, cwd=tmp_path
-    )
-    assert done.returncode == status
-    assert message in done.stderr.splitlines()[-1]
+    out = [] if "--out" in arguments else ["--out", "out"]
+    found, said = run_here(monkeypatch, capsys, "explain", photo, *FAST, *out, *arguments)
+    assert found == status
+    assert message in said.err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
 
 
-def test_an_output_that_cannot_be_written(photo, tmp_path):
+def test_an_output_that_cannot_be_written(photo, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
     (out / "cat.png").mkdir(parents=True)
-    done = run("explain", photo, "--out", out, *FAST)
-    assert done.returncode == 1
-    assert "cat.png: cannot be written" in done.stderr
+    status, said = run_here(monkeypatch, capsys, "explain", photo, "--out", out, *FAST, *SMALL)
+    assert status == 1
+    assert "cat.png: cannot be written" in said.err
     assert sorted(p.name for p in out.iterdir()) == ["cat.npz", "cat.png"]
 
 
-def test_encoders_are_listed():
-    done = run("list", "encoders")
-    assert done.stdout.splitlines()[0] == "efficientnet_lite0"
-    assert "timm:vit_base_patch16_224" in done.stdout
-    assert run("list", "nonsense").returncode == 2
+def test_encoders_are_listed(monkeypatch, capsys):
+    status, said = run_here(monkeypatch, capsys, "list", "encoders")
+    assert status == 0
+    assert said.out.splitlines()[0] == "efficientnet_lite0"
+    assert "timm:vit_base_patch16_224" in said.out
+    assert run_here(monkeypatch, capsys, "list", "nonsense")[0] == 2
