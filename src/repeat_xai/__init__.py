@@ -1,5 +1,6 @@
 """Which pixels of an image does an encoder's representation depend on, and how sure are we that each one matters?"""
 
+from repeat_xai import budget
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import RepeatError
 from repeat_xai.explain.repeat import Repeat
@@ -23,6 +24,7 @@ __all__ = [
     "Repeat",
     "RepeatError",
     "__version__",
+    "budget",
     "load_encoder",
     "load_image",
     "map_to_photo",

@@ -88,7 +88,7 @@ def similarity_range(
         basis = basis_for(encoder, image, grid)
         values, sums = [], torch.zeros((), device=encoder.device)
         for draws, s in similarities(
-            encoder, image, basis=basis, grid=grid, masks=masks, similarity=similarity, chunk=chunk, seed=seed
+            encoder, image, basis=basis, masks=masks, similarity=similarity, chunk=chunk, seed=seed
         ):
             values.append(s)
             sums = sums + basis.sums(draws, torch.stack((s, s**2), 1))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 Listener = Callable[[int], None]
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
@@ -31,3 +33,26 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listeners.reset(token)
+
+
+@dataclass
+class Meter:
+    """Encoder calls made and seconds spent so far."""
+
+    started: float = field(default_factory=time.perf_counter)
+    calls: int = 0
+
+    def hear(self, calls: int) -> None:
+        self.calls += calls
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+
+@contextmanager
+def metering() -> Iterator[Meter]:
+    """Count the encoder calls made inside the block."""
+    meter = Meter()
+    with listening(meter.hear):
+        yield meter

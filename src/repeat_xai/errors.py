@@ -1,5 +1,8 @@
 """What goes wrong, each in one line a user can act on."""
 
+from collections.abc import Iterable
+from numbers import Integral
+
 
 class RepeatError(Exception):
     """Anything this package refuses to do, said in one line."""
@@ -14,8 +17,40 @@ class EncoderError(RepeatError):
 
 
 class ConfigurationError(RepeatError, ValueError):
-    """A method asked for with values that make no sense."""
+    """Something asked for in a way that makes no sense."""
 
 
 class OutputError(RepeatError):
     """A result that cannot be written or read back."""
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what another library says went wrong.
+
+    >>> reason(ValueError("no such layer\\nand a long explanation")), reason(KeyError())
+    ('no such layer', 'KeyError')
+    """
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def choose(name: str, value: object, known: Iterable[str]) -> None:
+    """Refuse a value that is not one of those known.
+
+    >>> choose("votes", "many", ("weighted", "binary"))
+    Traceback (most recent call last):
+    repeat_xai.errors.ConfigurationError: unknown votes 'many'; choose one of: weighted, binary
+    """
+    names = tuple(known)
+    if value not in names:
+        raise ConfigurationError(f"unknown {name} '{value}'; choose one of: {', '.join(names)}")
+
+
+def at_least(name: str, value: object, least: int) -> None:
+    """Refuse what is no whole number, or too small a one.
+
+    >>> at_least("masks", 0, 1)
+    Traceback (most recent call last):
+    repeat_xai.errors.ConfigurationError: masks must be a whole number of at least 1, not 0
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise ConfigurationError(f"{name} must be a whole number of at least {least}, not {value!r}")

@@ -1,21 +1,35 @@
-"""Explanations → files in a folder: for each image a panel, its maps and its provenance.
+"""Many images → explanations in a folder: for each a panel, its maps and its provenance.
 
 The provenance is written last, so that an image whose provenance is there is done, and a run can go on where it broke
-off.
+off. What fails is told, and the rest still done.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple, final
 
+import PIL.Image
+
+from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
+from repeat_xai.explain.repeat import Repeat
 from repeat_xai.files import writing
+from repeat_xai.images import Protocol, load_image
+from repeat_xai.importance.relax import Relax
 from repeat_xai.plot import panel
-from repeat_xai.types import Explanation
+from repeat_xai.provenance import request
+from repeat_xai.types import Encoder, Explainer, Explanation
+from repeat_xai.version import __version__
 
 DPI = 150
+LONGEST = 200
+"""Bytes of an image's name that its results keep, so that there is room for an ending."""
+SIGNATURE = "repeat-xai"
+"""What a panel names as its software: a picture without it is somebody's own, and is never written over."""
 
 
 class Files(NamedTuple):
@@ -30,38 +44,99 @@ class Files(NamedTuple):
         return Files(*(folder / f"{name}{suffix}" for suffix in (".png", ".npz", ".json")))
 
 
-def names_for(paths: Iterable[Path]) -> list[str]:
-    """A name for each image's results: its own without the ending, numbered where two are alike.
+class Outcome(NamedTuple):
+    """What became of one image: its provenance and where it is, or why there is none."""
 
-    >>> names_for([Path("a/cat.jpg"), Path("b/cat.jpg"), Path("dog.png")])
-    ['cat', 'cat-2', 'dog']
-    """
-    taken: set[str] = set()
-    names = []
-    for path in paths:
-        name, number = path.stem, 2
-        while name.casefold() in taken:
-            name, number = f"{path.stem}-{number}", number + 1
-        taken.add(name.casefold())
-        names.append(name)
-    return names
+    path: Path
+    files: Files | None = None
+    record: Mapping[str, Any] | None = None
+    before: bool = False
+    """It was done already."""
+    error: RepeatError | None = None
 
 
-def hang(explanation: Explanation, files: Files, *, level: float) -> None:
-    """Write the panel, the maps and, last, the provenance."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class Gallery:
+    """A folder of explanations, all made in one way."""
+
+    folder: Path
+    encoder: Encoder
+    method: Repeat | Relax
+    protocol: Protocol = "encoder"
+    level: float = 0.95
+    """Share of votes that makes a verdict."""
+    seed: int
+
+    @property
+    def explainer(self) -> Explainer:
+        return self.method if isinstance(self.method, Repeat) else self.method.explain
+
+    def fill(self, paths: Sequence[Path]) -> Iterator[Outcome]:
+        """Explain each image in turn."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=self.folder).close()
+        except OSError as error:
+            raise OutputError(f"{self.folder}: cannot be written to ({error.strerror}); choose another") from error
+        for path in paths:
+            try:
+                yield self._explain(path)
+            except ConfigurationError:
+                raise
+            except RepeatError as error:
+                yield Outcome(path, error=error)
+
+    def _explain(self, path: Path) -> Outcome:
+        image = load_image(path, self.encoder, protocol=self.protocol)
+        stem = path.stem.encode(errors="surrogateescape")[:LONGEST].decode(errors="ignore")
+        files = self._place(stem, image.photo.digest)
+        wanted = request(self.method, self.encoder, image, seed=self.seed) | {"level": self.level}
+        record = _read(files.provenance)
+        if record and all(record.get(k) == v for k, v in json.loads(json.dumps(wanted)).items()):
+            return Outcome(path, files, record, before=True)
+        explanation = self.explainer(self.encoder, image, seed=self.seed)
+        record = {**explanation.provenance, "level": self.level}
+        _hang(explanation, files, record)
+        return Outcome(path, files, record)
+
+    def _place(self, stem: str, digest: str) -> Files:
+        """Where this image's results go: under its own name, numbered where that is another's."""
+        number = 1
+        while not _free(files := Files.of(self.folder, stem if number == 1 else f"{stem}-{number}"), digest):
+            number += 1
+        return files
+
+
+def _hang(explanation: Explanation, files: Files, record: Mapping[str, Any]) -> None:
+    """Write the maps, the panel and, last, the provenance; an older one goes first, so that it never lies."""
+    level = record["level"]
+    files.provenance.unlink(missing_ok=True)
     explanation.save(files.maps)
     with writing(files.panel) as draft:
-        panel(explanation, level=level).savefig(draft, format="png", dpi=DPI)
+        figure = panel(explanation, level=level)
+        figure.savefig(draft, format="png", dpi=DPI, metadata={"Software": f"{SIGNATURE} {__version__}"})
     with writing(files.provenance) as draft:
-        draft.write_text(json.dumps({**explanation.provenance, "level": level}, indent=2) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def finished(files: Files, request: Mapping[str, Any], *, level: float) -> dict[str, Any] | None:
-    """The provenance of a result that answers this very request already, if there is one."""
+def _free(files: Files, digest: str) -> bool:
+    """Whether results of the image with this digest may be written here."""
+    if files.provenance.exists():
+        record = _read(files.provenance)
+        return record is not None and record.get("image", {}).get("sha256") == digest
+    if not files.panel.exists():
+        return True
     try:
-        record: dict[str, Any] = json.loads(files.provenance.read_text(encoding="utf-8"))
+        with PIL.Image.open(files.panel) as picture:
+            return str(picture.info.get("Software")).startswith(SIGNATURE)
+    except OSError:
+        return False
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    wanted = json.loads(json.dumps({**request, "level": level}))
-    same = isinstance(record, dict) and all(record.get(key) == value for key, value in wanted.items())
-    return record if same and files.panel.exists() and files.maps.exists() else None
+    return record if isinstance(record, dict) else None

@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from PIL import ImageOps, UnidentifiedImageError
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, ImageError
-from repeat_xai.types import Encoder, Image, Photo, Preprocessing
+from repeat_xai.errors import ConfigurationError, ImageError, choose, reason
+from repeat_xai.types import Encoder, Image, Photo, Preprocessing, expect_encoder
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -29,6 +29,8 @@ Source = str | Path | PIL.Image.Image | np.ndarray | Tensor
 
 SMALLEST_SIDE = 8
 LARGEST_DRAWING = 1024
+MOST_PIXELS = 50_000_000
+"""How large a photo may get on its way to the encoder: one of ordinary shape never does."""
 DEEP_MODES = {"I;16", "I;16L", "I;16B", "I;16N", "I", "F"}
 """Single-channel pictures of more than 8 bits; they are kept as floats so that no grey level is lost."""
 
@@ -40,17 +42,22 @@ def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encode
     tensor [channels, height, width] is taken as already normalised. The protocol `paper` squeezes to 224×224 without
     a crop; `encoder` does what the encoder was trained with.
     """
-    if protocol not in get_args(Protocol):
-        raise ConfigurationError(f"unknown protocol '{protocol}'; choose one of: {', '.join(get_args(Protocol))}")
+    choose("protocol", protocol, get_args(Protocol))
+    expect_encoder(encoder)
     if isinstance(source, Tensor):
+        if protocol == "paper":
+            raise ConfigurationError("a tensor is taken as it is; the paper's protocol is for photos")
         return _from_tensor(source, encoder.preprocessing)
     if isinstance(source, str | Path):
         name, content = str(source), _read(Path(source))
         digest, picture = hashlib.sha256(content).hexdigest(), _decode(name, content)
-    else:
-        picture = source if isinstance(source, PIL.Image.Image) else _from_array(source)
+    elif isinstance(source, PIL.Image.Image | np.ndarray):
+        name = "image"
+        picture = _from_array(source) if isinstance(source, np.ndarray) else source
         content = repr((picture.mode, picture.size)).encode() + picture.tobytes()
-        name, digest = "image", hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256(content).hexdigest()
+    else:
+        raise ImageError(f"an image is a path, a Pillow image, an array or a tensor, not {type(source).__name__}")
     return _prepare(name, digest, _upright(name, picture), _protocol(encoder.preprocessing, protocol))
 
 
@@ -58,8 +65,9 @@ def map_to_photo(values: Map, photo: Photo) -> Float[Tensor, "rows columns"]:
     """Bring a map back to the photo's own size; NaN where the encoder did not look."""
     height, width = photo.size
     left, top, right, bottom = photo.box
-    x = (torch.arange(width, dtype=torch.float64) + 0.5 - left) / (right - left) * 2 - 1
-    y = (torch.arange(height, dtype=torch.float64) + 0.5 - top) / (bottom - top) * 2 - 1
+    columns, rows = (torch.arange(n, dtype=torch.float64, device=values.device) + 0.5 for n in (width, height))
+    x = (columns - left) / (right - left) * 2 - 1
+    y = (rows - top) / (bottom - top) * 2 - 1
     places = torch.stack((x.expand(height, width), y[:, None].expand(height, width)), -1)[None]
     smooth = F.grid_sample(
         values.double()[None, None], places, mode="bilinear", padding_mode="border", align_corners=False
@@ -70,11 +78,13 @@ def map_to_photo(values: Map, photo: Photo) -> Float[Tensor, "rows columns"]:
 
 def _read(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ImageError(f"{path}: not a file")
         content = path.read_bytes()
     except FileNotFoundError as error:
         raise ImageError(f"{path}: no such file") from error
     except IsADirectoryError as error:
-        raise ImageError(f"{path}: a folder, not an image") from error
+        raise ImageError(f"{path}: a folder with no JPEG, PNG, WebP, BMP or TIFF in it") from error
     except OSError as error:
         raise ImageError(f"{path}: cannot be read ({error.strerror})") from error
     if not content:
@@ -93,9 +103,11 @@ def _decode(name: str, content: bytes) -> PIL.Image.Image:
             limit = (PIL.Image.MAX_IMAGE_PIXELS or 0) // 1_000_000
             raise ImageError(f"{name}: more than {limit} million pixels; make it smaller first") from error
         except UnidentifiedImageError as error:
-            raise ImageError(f"{name}: not an image that can be read; give a JPEG, PNG, WebP, BMP or TIFF") from error
+            raise ImageError(
+                f"{name}: not an image that can be read; give a JPEG, PNG, WebP, BMP or TIFF of 8 or 16 bits"
+            ) from error
         except Exception as error:  # decoders meet damaged files with errors of every kind
-            raise ImageError(f"{name}: the image is damaged or cut short ({error}); copy it again") from error
+            raise ImageError(f"{name}: the image is damaged or cut short ({reason(error)}); copy it again") from error
     return picture
 
 
@@ -138,7 +150,7 @@ def _from_tensor(pixels: Tensor, preprocessing: Preprocessing) -> Image:
         box=(0.0, 0.0, float(width), float(height)),
         digest=hashlib.sha256(repr(tuple(pixels.shape)).encode() + pixels.numpy().tobytes()).hexdigest(),
     )
-    return Image(pixels=pixels, photo=photo)
+    return Image(pixels=pixels, preprocessing=None, photo=photo)
 
 
 def _stretched(pixels: Tensor) -> Tensor:
@@ -193,6 +205,8 @@ def _prepare(name: str, digest: str, picture: PIL.Image.Image, how: Preprocessin
     bottom, right = how.size
     if rows < bottom or columns < right:
         raise ConfigurationError(f"cannot crop {right}×{bottom} from a picture resized to {columns}×{rows}")
+    if rows * columns > MOST_PIXELS:
+        raise ImageError(f"{name}: {width}×{height} pixels is too long and thin; crop it first")
     small = picture.resize((columns, rows), PIL.Image.Resampling[how.interpolation.upper()])
     y, x = round((rows - bottom) / 2), round((columns - right) / 2)
     seen = small.crop((x, y, x + right, y + bottom))
@@ -203,7 +217,7 @@ def _prepare(name: str, digest: str, picture: PIL.Image.Image, how: Preprocessin
         box=(x * width / columns, y * height / rows, (x + right) * width / columns, (y + bottom) * height / rows),
         digest=digest,
     )
-    return Image(pixels=_normalised(seen, how), photo=photo)
+    return Image(pixels=_normalised(seen, how), preprocessing=how, photo=photo)
 
 
 def _resized(height: int, width: int, resize: int | tuple[int, int]) -> tuple[int, int]:

@@ -5,7 +5,7 @@ shifting are linear and act on rows and columns apart, so with A_t the matrix of
 
     M = A_y g A_xᵀ        and so        Σ_n w_n M_n = Σ_{y,x} A_y ( Σ_{n: t_n = (y,x)} w_n g_n ) A_xᵀ :
 
-sums over any number of masks are kept as one small grid a shift and brought to pixels once, exactly.
+sums over any number of masks are kept as one small grid per shift and brought to pixels once, exactly.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.seeds import uniforms
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 Style = Literal["relax", "rise"]
+
+MOST_CELLS = 50
+"""Sums take memory with the fourth power of the cells; beyond this, more than is sensible."""
 
 
 def relax(length: int, cells: int) -> Float[Tensor, "shifts length cells"]:
@@ -54,12 +57,12 @@ class Grid:
     style: Style = "relax"
 
     def __post_init__(self) -> None:
-        if self.cells < 1:
-            raise ConfigurationError(f"cells must be at least 1, not {self.cells}")
+        at_least("cells", self.cells, 2)
+        if self.cells > MOST_CELLS:
+            raise ConfigurationError(f"cells must be at most {MOST_CELLS}, not {self.cells}")
         if not 0 < self.keep < 1:
             raise ConfigurationError(f"keep must lie between 0 and 1, not {self.keep}")
-        if self.style not in STYLES:
-            raise ConfigurationError(f"unknown style '{self.style}'; choose one of: {', '.join(STYLES)}")
+        choose("style", self.style, STYLES)
 
 
 class Draws(NamedTuple):
@@ -72,23 +75,24 @@ class Draws(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """The matrices that turn grids into masks of one size, a stack a shift, for each axis."""
+    """The matrices that turn grids into masks of one size, one per shift, for each axis."""
 
+    grid: Grid
     rows: Float[Tensor, "down height cells"]
     columns: Float[Tensor, "right width cells"]
 
     @staticmethod
     def of(grid: Grid, height: int, width: int, device: torch.device) -> Basis:
         axis = STYLES[grid.style]
-        return Basis(axis(height, grid.cells).to(device), axis(width, grid.cells).to(device))
+        return Basis(grid, axis(height, grid.cells).to(device), axis(width, grid.cells).to(device))
 
-    def draw(self, grid: Grid, *, seed: int, start: int, stop: int) -> Draws:
+    def draw(self, *, seed: int, start: int, stop: int) -> Draws:
         """Masks number `start` to `stop` of the endless row that `seed` names."""
-        cells = grid.cells**2
+        cells = self.grid.cells**2
         table = torch.from_numpy(uniforms(seed, start=start, stop=stop, width=cells + 2)).to(self.rows.device)
-        kept = (table[:, :cells] < grid.keep).to(self.rows.dtype)
+        kept = (table[:, :cells] < self.grid.keep).to(self.rows.dtype)
         ranges = table.new_tensor([len(self.rows), len(self.columns)])
-        return Draws(kept.view(-1, grid.cells, grid.cells), (table[:, cells:] * ranges).long())
+        return Draws(kept.view(-1, self.grid.cells, self.grid.cells), (table[:, cells:] * ranges).long())
 
     def masks(self, draws: Draws, dtype: torch.dtype) -> Float[Tensor, "masks height width"]:
         """The masks themselves, M = A_y g A_xᵀ."""
@@ -105,7 +109,7 @@ class Basis:
 
     def maps(self, sums: Float[Tensor, "kinds down right cells2"]) -> Float[Tensor, "kinds height width"]:
         """Σ w·M for each kind of weight, from its sums over grids."""
-        cells = self.rows.shape[2]
+        cells = self.grid.cells
         inner = sums.view(*sums.shape[:3], cells, cells).permute(0, 1, 3, 2, 4).flatten(3).flatten(1, 2)
         rows = self.rows.transpose(0, 1).flatten(1)
         columns = self.columns.transpose(0, 1).flatten(1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import shorten
 
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
@@ -15,6 +17,7 @@ from repeat_xai.budget import SimilarityRange
 from repeat_xai.types import Explanation, Photo
 
 IMPORTANCE, UNCERTAINTY = "viridis", "magma"
+CERTAIN = colormaps[IMPORTANCE].with_extremes(under="white")
 VERDICTS = ("certainly\nunimportant", "undecided", "certainly\nimportant")
 VERDICT_COLOURS = ListedColormap(["#0072B2", "#F0F0F0", "#D55E00"])
 
@@ -29,7 +32,7 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     grid = figure.add_gridspec(2, 4, height_ratios=(tall, 0.11))
     pictures = [figure.add_subplot(grid[0, i]) for i in range(4)]
     bars = [figure.add_subplot(grid[1, i]) for i in range(1, 4)]
-    figure.suptitle(_caption(explanation), fontsize=8, color="#444444")
+    figure.suptitle(_caption(explanation), fontsize=8, color="#444444", parse_math=False)
 
     _draw_photo(pictures[0], photo)
     votes = explanation.vote_share is not None
@@ -42,13 +45,11 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     figure.colorbar(spread, cax=bars[1], orientation="horizontal", ticks=quarter, format="%g")
     if votes:
         verdict = _draw_verdict(pictures[3], photo, explanation.verdict(level))
-        pictures[3].set_title(f"verdict at {level:.0%} of the votes", fontsize=10)
+        pictures[3].set_title(f"verdict at {100 * level:g} % of the votes", fontsize=10)
         bar = figure.colorbar(verdict, cax=bars[2], orientation="horizontal", ticks=[-1, 0, 1])
         bar.ax.set_xticklabels(VERDICTS)
     else:
-        kept = explanation.certain_importance()
-        shown = _draw_map(pictures[3], photo, kept.where(kept != 0, kept.new_tensor(float("nan"))), IMPORTANCE, None)
-        shown.set_clim(*drawn.get_clim())
+        shown = _draw_map(pictures[3], photo, explanation.certain_importance(), CERTAIN, drawn.get_clim())
         pictures[3].set_title("importance where U ≤ median", fontsize=10)
         figure.colorbar(shown, cax=bars[2], orientation="horizontal", format="%g")
     for bar_axes in bars:
@@ -83,10 +84,11 @@ def _caption(explanation: Explanation) -> str:
     made = explanation.provenance
     method = made["method"]
     base = method.get("base", method)
-    masks = f"{base['masks']} masks" if isinstance(base, dict) and "masks" in base else ""
-    runs = f"{method['repeats']} repeats" if "repeats" in method else ""
-    parts = (Path(explanation.photo.name).name, made["encoder"]["name"], method["name"].upper(), runs, masks)
-    return "  ·  ".join(part for part in parts if part)
+    masks = f"masks {base['masks']}" if isinstance(base, dict) and "masks" in base else ""
+    runs = f"repeats {method['repeats']}" if "repeats" in method else ""
+    name = Path(explanation.photo.name).name.encode(errors="replace").decode()
+    parts = (shorten(name, 60, placeholder="…") or f"{name[:60]}…", made["encoder"]["name"], method["name"].upper())
+    return "  ·  ".join(part for part in (*parts, runs, masks) if part)
 
 
 def _draw_photo(axes: Axes, photo: Photo) -> None:
@@ -104,7 +106,7 @@ def _draw_photo(axes: Axes, photo: Photo) -> None:
 
 
 def _draw_map(
-    axes: Axes, photo: Photo, values: Tensor, colours: str, limits: tuple[float, float] | None
+    axes: Axes, photo: Photo, values: Tensor, colours: str | Colormap, limits: tuple[float, float] | None
 ) -> ScalarMappable:
     left, top, right, bottom = photo.box
     low, high = limits or (None, None)
@@ -126,9 +128,11 @@ def _draw_verdict(axes: Axes, photo: Photo, verdict: Tensor) -> ScalarMappable:
 
 
 def _draw_unseen(axes: Axes, photo: Photo) -> None:
-    """The photo, faint, to show where the map lies."""
+    """The photo, faint, to show where the map lies, and the map's edge."""
     height, width = photo.size
+    left, top, right, bottom = photo.box
     axes.imshow(photo.picture, extent=(0, width, height, 0), alpha=0.25)
+    axes.add_patch(Rectangle((left, top), right - left, bottom - top, fill=False, edgecolor="#444444", linewidth=1))
 
 
 def _frame(axes: Axes, photo: Photo) -> None:

@@ -5,45 +5,25 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.metadata import version
+from numbers import Integral, Real
 from typing import Any
 
+import numpy
+import PIL
+import timm
 import torch
+import torchvision
 
-from repeat_xai.calls import listening
+from repeat_xai.calls import Meter
 from repeat_xai.types import Encoder, Image
 from repeat_xai.version import __version__
 
-PACKAGES = ("torch", "torchvision", "timm", "numpy", "pillow")
-
-
-@dataclasses.dataclass
-class Meter:
-    """Encoder calls made and seconds spent so far."""
-
-    started: float = dataclasses.field(default_factory=time.perf_counter)
-    calls: int = 0
-
-    def hear(self, calls: int) -> None:
-        self.calls += calls
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.started
-
-
-@contextmanager
-def metering() -> Iterator[Meter]:
-    """Count the encoder calls made inside the block."""
-    meter = Meter()
-    with listening(meter.hear):
-        yield meter
+VERSIONS = {module.__name__: str(module.__version__) for module in (torch, torchvision, timm, numpy, PIL)}
 
 
 def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dict[str, Any]:
-    """Everything the result depends on."""
+    """Everything the maps depend on."""
+    preprocessing = image.preprocessing
     return {
         "method": configuration(method),
         "encoder": {
@@ -51,37 +31,41 @@ def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dic
             "weights": encoder.weights,
             "pool": encoder.pool,
             "dtype": str(encoder.dtype).removeprefix("torch."),
-            "preprocessing": dataclasses.asdict(encoder.preprocessing),
         },
         "image": {
-            "name": image.photo.name,
             "sha256": image.photo.digest,
-            "photo_size": list(image.photo.size),
-            "input_size": list(image.pixels.shape[1:]),
-            "box": list(image.photo.box),
+            "preprocessing": "none" if preprocessing is None else dataclasses.asdict(preprocessing),
         },
-        "seed": seed,
-        "versions": {"repeat-xai": __version__, "python": platform.python_version()}
-        | {package: version(package) for package in PACKAGES},
+        "seed": int(seed),
+        "repeat-xai": __version__,
     }
 
 
 def record(method: object, encoder: Encoder, image: Image, *, seed: int, meter: Meter) -> dict[str, Any]:
-    """The request, and what it cost where."""
+    """The request, what it was made of and with, and what it cost where."""
     device = torch.cuda.get_device_name(encoder.device) if encoder.device.type == "cuda" else platform.machine()
     return request(method, encoder, image, seed=seed) | {
+        "photo": {
+            "name": image.photo.name,
+            "size": list(image.photo.size),
+            "box": list(image.photo.box),
+            "input_size": list(image.pixels.shape[1:]),
+        },
         "encoder_calls": meter.calls,
         "seconds": round(meter.seconds, 3),
         "device": f"{encoder.device} ({device})",
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "versions": {"python": platform.python_version()} | VERSIONS,
     }
 
 
 def configuration(thing: object) -> Any:
-    """A configuration object as plain JSON, its name with its fields."""
+    """A configuration object as plain JSON: its name with the fields that make it what it is."""
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        fields = {f.name: configuration(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
+        fields = {f.name: configuration(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.compare}
         return {"name": type(thing).__name__} | fields
-    if thing is None or isinstance(thing, bool | int | float | str):
+    if thing is None or isinstance(thing, bool | str):
         return thing
+    if isinstance(thing, Real):
+        return int(thing) if isinstance(thing, Integral) else float(thing)
     return getattr(thing, "__qualname__", type(thing).__qualname__)

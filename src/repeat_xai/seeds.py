@@ -9,6 +9,8 @@ import hashlib
 
 import numpy as np
 
+from repeat_xai.errors import at_least
+
 WORDS_PER_COUNT = 4
 """Philox-4x64 turns each value of its counter into four 64-bit words."""
 
@@ -19,7 +21,8 @@ def fold(seed: int, *parts: int | str) -> int:
     >>> fold(0, "repeat", 1) == fold(0, "repeat", 1), fold(0, "repeat", 1) == fold(0, "repeat", 2)
     (True, False)
     """
-    text = repr((seed, *parts)).encode()
+    at_least("seed", seed, 0)
+    text = repr((int(seed), *parts)).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
 
 

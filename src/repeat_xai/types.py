@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final, get_args, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, OutputError
+from repeat_xai.errors import ConfigurationError, OutputError, choose
 from repeat_xai.files import writing
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ class Preprocessing:
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        choose("interpolation", self.interpolation, get_args(Interpolation))
+        if len(self.mean) != len(self.std) or not self.mean or min(self.std) <= 0:
+            raise ConfigurationError(f"mean {self.mean} and std {self.std} need a value per channel, std above zero")
+        if min(self.size) < 1:
+            raise ConfigurationError(f"size must be at least 1×1, not {self.size[0]}×{self.size[1]}")
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,6 +72,8 @@ class Image:
 
     pixels: Float[Tensor, "channels height width"]
     """Normalised, so that zero is the mean colour."""
+    preprocessing: Preprocessing | None
+    """What made the pixels of the photo; None where they came as they are."""
     photo: Photo
 
 
@@ -85,6 +94,19 @@ class Encoder(Protocol):
     @property
     def dtype(self) -> torch.dtype: ...
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]: ...
+
+
+def expect_encoder(encoder: object) -> None:
+    """Refuse a bare module where an encoder is meant."""
+    if not isinstance(encoder, Encoder):
+        raise ConfigurationError(f"{type(encoder).__name__} is no encoder; make one with load_encoder")
+
+
+def expect(encoder: object, image: object) -> None:
+    """Refuse a bare module or a path where an encoder and an image are meant."""
+    expect_encoder(encoder)
+    if not isinstance(image, Image):
+        raise ConfigurationError(f"{type(image).__name__} is no image; make one with load_image")
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ def run(encoder, image, grid, *, seed, masks):
     """Masks one by one, and the similarity of each masked copy, one encoder call at a time."""
     height, width = image.pixels.shape[1:]
     basis = Basis.of(grid, height, width, torch.device("cpu"))
-    draws = basis.draw(grid, seed=fold(seed, image.photo.digest), start=0, stop=masks)
+    draws = basis.draw(seed=fold(seed, image.photo.digest), start=0, stop=masks)
     stack = basis.masks(draws, torch.float64)
     pixels = image.pixels.double()
     whole = encoder(pixels[None])[0].tolist()

@@ -75,7 +75,7 @@ def test_importance_is_a_conic_sum_of_inner_products(name, seed, threshold):
     expected = torch.zeros(16, 16, dtype=torch.float64)
     for k in range(repeats):
         row = fold(fold(seed, "repeat", k), image.photo.digest)
-        masks = basis.masks(basis.draw(relax.grid, seed=row, start=0, stop=25), torch.float64)
+        masks = basis.masks(basis.draw(seed=row, start=0, stop=25), torch.float64)
         phis = feature_map(encoder(image.pixels.double() * masks[:, None]))
         mean_code = torch.einsum("nd,nij->ijd", phis, masks) / 25
         score = mean_code @ phi

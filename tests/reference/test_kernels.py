@@ -28,6 +28,11 @@ def test_equals_scikit_learn(ours, theirs, options):
     np.testing.assert_allclose(ours(code, codes).numpy(), expected, rtol=1e-12)
 
 
+def test_small_codes_are_not_zero():
+    code = torch.tensor([3e-9, 4e-9], dtype=torch.float64)
+    torch.testing.assert_close(rx.Cosine()(code, code[None]), torch.ones(1, dtype=torch.float64))
+
+
 def test_a_zero_code_is_like_nothing():
     assert rx.Cosine()(torch.ones(3), torch.zeros(2, 3)).tolist() == [0, 0]
 

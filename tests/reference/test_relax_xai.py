@@ -22,7 +22,7 @@ def photo_like(network):
 def test_masks_equal_theirs(monkeypatch):
     """Given the same grids and shifts, the masks are theirs."""
     basis = Basis.of(rx.Grid(), 64, 48, CPU)
-    draws = basis.draw(rx.Grid(), seed=2, start=0, stop=30)
+    draws = basis.draw(seed=2, start=0, stop=30)
     down, right = draws.shifts.unbind(1)
     dice = iter((down, right))
     monkeypatch.setattr(relax_xai.masking_functions.torch, "rand", lambda *_, **__: 1 - draws.grids[:, None])
@@ -35,7 +35,7 @@ def test_masks_equal_theirs(monkeypatch):
 def test_importance_and_raw_uncertainty_equal_theirs(monkeypatch, photo_like):
     encoder, image = photo_like
     basis = Basis.of(rx.Grid(), 64, 48, CPU)
-    draws = basis.draw(rx.Grid(), seed=fold(11, image.photo.digest), start=0, stop=200)
+    draws = basis.draw(seed=fold(11, image.photo.digest), start=0, stop=200)
     batches = iter(basis.masks(draws, torch.float32)[:, None].split(10))
     monkeypatch.setattr(relax_xai.relax, "mask_generator", lambda *_: iter([next(batches)]))
     theirs = relax_xai.relax.RELAX(image.pixels[None], encoder.module, batch_size=10, num_batches=20)

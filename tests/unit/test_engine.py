@@ -90,6 +90,59 @@ def test_the_wrong_number_of_channels(network):
         explain(network, pixels=torch.randn(1, 24, 24))
 
 
+def test_a_blank_image_is_refused_by_a_real_encoder_too():
+    """Rounding that differs with the batch must not pass for importance."""
+    encoder = rx.load_encoder("efficientnet_lite0")
+    image = rx.load_image(torch.zeros(3, 64, 64), encoder)
+    with pytest.raises(rx.RepeatError, match="blank"):
+        rx.Relax(masks=20)(encoder, image, seed=0)
+
+
+def test_masks_that_keep_nothing_are_refused(network):
+    with pytest.raises(rx.RepeatError, match="keep too little"):
+        explain(network, grid=rx.Grid(keep=1e-9))
+
+
+def test_an_encoder_that_works_in_place_leaves_the_image_alone():
+    torch.manual_seed(0)
+    pixels = torch.randn(3, 24, 24)
+    plain, in_place = nn.Flatten(), nn.Sequential(nn.ReLU(inplace=True), nn.Flatten())
+    before = pixels.clone()
+    found = explain(in_place, pixels=pixels)
+    assert torch.equal(pixels, before)
+    expected = explain(nn.Sequential(nn.ReLU(), plain), pixels=pixels)
+    assert torch.equal(found.importance, expected.importance)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda code, codes: (codes @ code) * torch.nan, "NaN"),
+        (lambda code, codes: (codes @ code)[:, None], r"\[16, 1\] for 16 codes"),
+        (lambda code, codes: (codes @ code).numpy(), "ndarray"),
+    ],
+)
+def test_similarities_that_are_none(network, kernel, message):
+    with pytest.raises(rx.RepeatError, match=message):
+        explain(network, similarity=kernel)
+
+
+def test_any_function_is_a_similarity(network):
+    mine = explain(network, similarity=lambda code, codes: (codes @ code).float())
+    torch.testing.assert_close(mine.importance, explain(network, similarity=rx.Linear()).importance)
+
+
+def test_an_encoder_of_ones_own_is_counted(encoder, image):
+    class Own:
+        name, weights, pool = "own", "none", "none"
+        preprocessing, device, dtype = encoder.preprocessing, encoder.device, encoder.dtype
+
+        def __call__(self, images):
+            return images.mean((2, 3))
+
+    assert rx.Relax(masks=9).explain(Own(), image, seed=0).provenance["encoder_calls"] == 10
+
+
 def test_calls_are_counted(encoder, image):
     made = rx.Repeat(base=rx.Relax(masks=20, chunk=7), repeats=3)(encoder, image, seed=0).provenance
     assert made["encoder_calls"] == 3 * (20 + 1)

@@ -1,6 +1,7 @@
 """Every ordinary file becomes what a person would see, and every bad one a clear refusal."""
 
 import io
+import os
 import struct
 import zlib
 
@@ -180,7 +181,7 @@ def test_bad_files_are_named(tmp_path, name):
 def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(rx.RepeatError, match="no such file"):
         rx.load_image(tmp_path / "nothing.png", LOOKER)
-    with pytest.raises(rx.RepeatError, match="a folder"):
+    with pytest.raises(rx.RepeatError, match="a folder with no JPEG"):
         rx.load_image(tmp_path, LOOKER)
 
 
@@ -201,6 +202,26 @@ def test_a_map_comes_back_to_the_photo():
     assert back[:, 150:].isnan().all()
     expected = (torch.arange(200) + 0.5 - 50) / 100 * 32
     torch.testing.assert_close(back[50, 55:145], expected[55:145])
+
+
+def test_a_map_comes_back_to_a_tall_photo():
+    photo = rx.load_image(PIL.Image.new("RGB", (100, 200)), Looker(resize=32)).photo
+    back = rx.map_to_photo((torch.arange(32) + 0.5)[:, None].expand(32, 32), photo)
+    assert back[:50].isnan().all()
+    assert back[150:].isnan().all()
+    expected = (torch.arange(200) + 0.5 - 50) / 100 * 32
+    torch.testing.assert_close(back[55:145, 30], expected[55:145])
+
+
+def test_what_is_no_file_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(rx.RepeatError, match="not a file"):
+        rx.load_image(tmp_path / "pipe.png", LOOKER)
+
+
+def test_too_long_and_thin():
+    with pytest.raises(rx.RepeatError, match="too long and thin"):
+        rx.load_image(PIL.Image.new("L", (8, 400_000)), Looker(resize=224))
 
 
 def test_a_large_photo_is_drawn_small_but_keeps_its_size():

@@ -1,5 +1,7 @@
 """A panel shows each map on its own named scale, the whole photo, and what the encoder did not see."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from skimage import data
@@ -41,6 +43,25 @@ def test_the_photo_is_whole_and_maps_lie_where_the_encoder_looked(explanation):
         assert tuple(image.get_extent()) == pytest.approx((left, right, bottom, top))
     for axes in (image.axes for image in (photo, *maps)):
         assert (axes.get_xlim(), axes.get_ylim()) == ((0, 451), (300, 0))
+
+
+def test_the_level_decides_the_verdict(explanation):
+    figure = plot.panel(explanation, level=0.6)
+    verdict = drawn(figure)[3]
+    np.testing.assert_array_equal(verdict.get_array(), explanation.verdict(0.6).numpy())
+    assert verdict.axes.get_title() == "verdict at 60 % of the votes"
+    assert not np.array_equal(explanation.verdict(0.6).numpy(), explanation.verdict(0.95).numpy())
+
+
+@pytest.mark.parametrize("name", ["price $5 and $6.png", "$\\foo$.png", "bad\udcff.png", "x" * 300, "two\nlines"])
+def test_odd_names_are_shown_plainly(explanation, name, tmp_path):
+    odd = replace(explanation, photo=replace(explanation.photo, name=name))
+    figure = plot.panel(odd)
+    figure.savefig(tmp_path / "a.png", dpi=50)
+    title = figure.get_suptitle()
+    assert "\n" not in title
+    assert "efficient" in title or "Sequential" in title
+    assert len(title) < 140
 
 
 def test_relax_shows_its_own_scales_and_no_verdict(encoder, image):

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.run import Job, explain_all
+from repeat_xai.cli.run import explain_all
 from repeat_xai.encoders import load_encoder
 from repeat_xai.explain.repeat import Repeat
+from repeat_xai.gallery import Gallery
 from repeat_xai.importance.relax import Relax
 
 PHOTOS = ("chelsea.png", "coffee.png", "rocket.jpg", "astronaut.png")
@@ -27,10 +28,8 @@ def demo(
         f"A short demonstration: {REPEATS} repeats of {MASKS} masks a photo, where the paper takes 1,000 masks; "
         "with so few, fewer pixels are certain."
     )
-    job = Job(
-        encoder=load_encoder("efficientnet_lite0"), method=method, protocol="encoder", seed=seed, level=0.95, out=out
-    )
-    status = explain_all([_photos() / name for name in PHOTOS], job, as_json=False)
+    gallery = Gallery(folder=out, encoder=load_encoder("efficientnet_lite0"), method=method, seed=seed)
+    status = explain_all([_photos() / name for name in PHOTOS], gallery, as_json=False)
     if status == 0:
         typer.echo(f"The pictures are in {out.resolve()}")
     raise typer.Exit(status)

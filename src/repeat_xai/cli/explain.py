@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from repeat_xai.cli.run import Job, explain_all
+from repeat_xai.cli.run import explain_all
 from repeat_xai.encoders import load_encoder
-from repeat_xai.errors import ConfigurationError, ImageError
+from repeat_xai.errors import ConfigurationError, choose
 from repeat_xai.explain.repeat import Estimator, Repeat, Votes
+from repeat_xai.gallery import Gallery
 from repeat_xai.images import Protocol
 from repeat_xai.importance.relax import Relax
 from repeat_xai.masks import Grid, Style
@@ -20,16 +23,18 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
 
 
 def explain(
-    images: Annotated[list[Path], typer.Argument(metavar="IMAGE…", help="Image files, or folders of them.")],
+    images: Annotated[
+        list[Path], typer.Argument(metavar="IMAGE…", readable=False, help="Image files, or folders of them.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
     encoder: Annotated[
         str, typer.Option(help="efficientnet_lite0, torchvision:NAME or timm:NAME.")
     ] = "efficientnet_lite0",
     weights: Annotated[
-        str | None, typer.Option(help="Local safetensors file or state dict; 'random' for none.")
+        str | None, typer.Option(help="Local safetensors file or state dict; 'random' for an untrained network.")
     ] = None,
     pool: Annotated[
-        str | None, typer.Option(help="Which tensor is the representation: avg, max, cls, flatten, head.")
+        str | None, typer.Option(help="Which tensor is the representation: avg, max, cls, flatten, none or head.")
     ] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
     protocol: Annotated[
@@ -37,7 +42,7 @@ def explain(
     ] = "encoder",
     method: Annotated[Literal["repeat", "relax"], typer.Option(help="How to explain.")] = "repeat",
     estimator: Annotated[Estimator, typer.Option(help="How repeat is computed.")] = "exact",
-    masks: Annotated[int, typer.Option(min=1, help="Masks a repeat.")] = 1000,
+    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats.")] = 10,
     threshold: Annotated[str, typer.Option(help="mean, otsu, triangle or li.")] = "mean",
     votes: Annotated[Votes, typer.Option(help="Weighted by importance, or not.")] = "weighted",
@@ -50,11 +55,10 @@ def explain(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     chunk: Annotated[int | None, typer.Option(min=1, help="Masked copies at once, if not as suits the device.")] = None,
     data_root: Annotated[Path, typer.Option(help="Where relative image paths are looked up.")] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line an image.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per image.")] = False,
 ) -> None:
     """Explain images: for each a panel PNG, its maps as .npz and its provenance as .json."""
-    if similarity not in KERNELS:
-        raise ConfigurationError(f"unknown similarity '{similarity}'; choose one of: {', '.join(KERNELS)}")
+    choose("similarity", similarity, KERNELS)
     if not 0.5 < level <= 1:
         raise ConfigurationError(f"level must be above 0.5 and at most 1, not {level}")
     relax = Relax(
@@ -63,34 +67,27 @@ def explain(
         similarity=KERNELS[similarity](),
         chunk=chunk,
     )
-    repeat = Repeat(
-        base=relax,
-        estimator=estimator,
-        repeats=repeats,
-        threshold=threshold,
-        votes=votes,
-    )
-    job = Job(
+    repeat = Repeat(base=relax, estimator=estimator, repeats=repeats, threshold=threshold, votes=votes)
+    gallery = Gallery(
+        folder=out,
         encoder=load_encoder(encoder, weights=weights, pool=pool, size=size, device=device),
         method=repeat if method == "repeat" else relax,
         protocol=protocol,
-        seed=seed,
         level=level,
-        out=out,
+        seed=seed,
     )
-    raise typer.Exit(explain_all(found(images, data_root), job, as_json=as_json))
+    raise typer.Exit(explain_all(found(images, data_root, out), gallery, as_json=as_json))
 
 
-def found(images: list[Path], root: Path) -> list[Path]:
+def found(images: list[Path], root: Path, out: Path) -> list[Path]:
     """The files meant: a folder stands for the images in it."""
     paths: list[Path] = []
-    for image in images:
-        path = root / image
-        if not path.is_dir():
-            paths.append(path)
-            continue
-        inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        if not inside:
-            raise ImageError(f"{path}: no JPEG, PNG, WebP, BMP or TIFF in this folder")
-        paths.extend(inside)
+    for path in (root / image for image in images):
+        inside: list[Path] = []
+        if os.path.isdir(path):  # noqa: PTH112 - unlike Path.is_dir, False for a name no file system would take
+            if path.resolve() == out.resolve():
+                raise ConfigurationError(f"{out}: results would lie among the images; choose another --out")
+            with contextlib.suppress(OSError):
+                inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
+        paths.extend(inside or [path])
     return paths

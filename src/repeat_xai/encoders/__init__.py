@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from repeat_xai.encoders import embedded, timm, torchvision
-from repeat_xai.encoders.module import TorchEncoder, from_module
-from repeat_xai.errors import ConfigurationError, EncoderError
+from repeat_xai.encoders.module import DEVICES, TorchEncoder, from_module
+from repeat_xai.errors import ConfigurationError, EncoderError, at_least
 from repeat_xai.types import Preprocessing
 
 SOURCES = {"torchvision": torchvision, "timm": timm}
@@ -30,24 +30,33 @@ def load_encoder(
     pool: str | None = None,
     size: int | None = None,
     preprocessing: Preprocessing | None = None,
+    name: str | None = None,
     device: str = "auto",
 ) -> TorchEncoder:
     """The encoder of that name, or the module itself, ready to turn images into codes.
 
-    `weights`: a local safetensors file or state dict; "random" for an untrained network; else the source's default.
-    `pool`: which tensor is the representation: avg, max, cls, flatten, none, or head (timm's own).
-    `size`: side of the square input, if not the encoder's own. `preprocessing`: for a module of your own.
+    `weights`: a local safetensors file or state dict; one of torchvision's by name, such as "IMAGENET1K_V1"; "random"
+    for an untrained network; else the source's default. `pool`: which tensor is the representation: avg, max, cls,
+    flatten, none, or head (timm's own). `size`: side of the square input, if not the encoder's own. `preprocessing` and
+    `name`: of a module of your own. `device`: auto takes a GPU if there is one, and leaves a module where it is.
     """
     where = _device(device)
+    if size is not None:
+        at_least("size", size, 1)
     if isinstance(source, nn.Module):
         if weights is not None:
             raise ConfigurationError("a module has its weights already; give a name to load a file of weights")
         chosen = None if device == "auto" else where
-        return from_module(source, pool=pool, size=size, preprocessing=preprocessing, device=chosen)
-    if preprocessing is not None:
-        raise ConfigurationError("a named encoder has its own preprocessing; give a module to choose another")
+        return from_module(source, pool=pool, size=size, preprocessing=preprocessing, device=chosen, name=name)
+    if not isinstance(source, str):
+        raise ConfigurationError(f"an encoder is made from a name or an nn.Module, not from {type(source).__name__}")
+    if preprocessing is not None or name is not None:
+        raise ConfigurationError("a named encoder has its own name and preprocessing; give a module to choose others")
     encoder = _named(source, weights=weights, pool=pool, size=size)
-    encoder.module.requires_grad_(False).eval().to(where).to(memory_format=torch.channels_last)
+    try:
+        encoder.module.requires_grad_(False).eval().to(where).to(memory_format=torch.channels_last)
+    except torch.OutOfMemoryError as error:
+        raise EncoderError(f"{source} does not fit into the memory of {where}; use device cpu") from error
     return encoder
 
 
@@ -84,7 +93,7 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise ConfigurationError(f"unknown device '{name}'; choose auto, cpu or cuda") from error
-    if device.type not in ("cpu", "cuda"):
+    if device.type not in DEVICES:
         raise ConfigurationError(f"device '{name}' is not supported; choose auto, cpu or cuda")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigurationError(f"there is no device '{name}' on this machine; choose auto or cpu")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, final
 
 import torch
 from torch import Tensor, nn
 
 from repeat_xai.calls import tell
-from repeat_xai.errors import EncoderError
+from repeat_xai.errors import ConfigurationError, EncoderError, choose
 from repeat_xai.types import Preprocessing
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 IMAGENET = Preprocessing(size=(224, 224), resize=256, mean=IMAGENET_MEAN, std=IMAGENET_STD)
 """What a module of unknown training is taken to expect."""
+DEVICES = ("cpu", "cuda")
+"""Kinds of device that know float64, which sums are kept in."""
 
 
 def avg(features: Tensor, prefix_tokens: int) -> Tensor:
@@ -36,7 +39,7 @@ def max(features: Tensor, prefix_tokens: int) -> Tensor:
 def cls(features: Tensor, prefix_tokens: int) -> Tensor:
     """The class token."""
     if features.ndim != 3 or not prefix_tokens:
-        raise EncoderError("pool 'cls' needs a class token, which this encoder has not; choose avg, max or flatten")
+        raise EncoderError("pool 'cls' needs a class token, which this encoder does not have; choose avg or max")
     return features[:, 0]
 
 
@@ -59,14 +62,20 @@ class Pooled(nn.Module):
 
     def __init__(self, body: nn.Module, pool: str, *, prefix_tokens: int = 0) -> None:
         super().__init__()
-        if pool not in POOLS:
-            raise EncoderError(f"unknown pool '{pool}'; choose one of: {', '.join(POOLS)}")
+        choose("pool", pool, POOLS)
         self.body = body
         self.pool = pool
         self.prefix_tokens = prefix_tokens
 
     def forward(self, images: Tensor) -> Tensor:
-        return POOLS[self.pool](self.body(images), self.prefix_tokens)
+        features = self.body(images)
+        if not isinstance(features, Tensor):
+            raise EncoderError(f"the network gives {type(features).__name__} and no tensor that could be pooled")
+        if self.pool in ("avg", "max") and features.ndim not in (3, 4):
+            raise EncoderError(
+                f"pool '{self.pool}' needs places or tokens, but the network gives {list(features.shape)}"
+            )
+        return POOLS[self.pool](features, self.prefix_tokens)
 
 
 @final
@@ -90,7 +99,7 @@ class TorchEncoder:
         return _probe(self.module).dtype
 
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
-        with torch.no_grad(), evaluating(self.module):
+        with torch.no_grad(), evaluating(self.module), full_precision():
             codes = self.module(images.to(self.device, self.dtype))
         tell(len(images))
         if not isinstance(codes, Tensor):
@@ -108,32 +117,27 @@ def from_module(
     device: torch.device | None = None,
 ) -> TorchEncoder:
     """Wrap a module without touching it; on another device a copy is used."""
-    if device is not None and _probe(module).device != device:
+    here = _probe(module).device
+    if device is not None and (here.type, here.index or 0) != (device.type, device.index or 0):
         module = copy.deepcopy(module).to(device)
-    if preprocessing is None:
-        preprocessing = IMAGENET if size is None else sized(IMAGENET, size)
+    if _probe(module).device.type not in DEVICES:
+        raise ConfigurationError(f"the module is on {here}; move it to {' or '.join(DEVICES)} first")
+    how = preprocessing or IMAGENET
     return TorchEncoder(
         name=name or type(module).__name__,
         weights="as given",
         pool=pool or "none",
-        preprocessing=preprocessing,
-        module=Pooled(module, pool) if pool else module,
+        preprocessing=sized(how, size) if size else how,
+        module=Pooled(module, pool, prefix_tokens=int(pool == "cls")) if pool else module,
     )
 
 
 def sized(preprocessing: Preprocessing, size: int) -> Preprocessing:
     """The same preprocessing for a square input of another size."""
-    if not isinstance(preprocessing.resize, int):
-        resize: int | tuple[int, int] = (size, size)
-    else:
-        resize = round(preprocessing.resize * size / min(preprocessing.size))
-    return Preprocessing(
-        size=(size, size),
-        resize=resize,
-        interpolation=preprocessing.interpolation,
-        mean=preprocessing.mean,
-        std=preprocessing.std,
-    )
+    if isinstance(preprocessing.resize, tuple):
+        return replace(preprocessing, size=(size, size), resize=(size, size))
+    resize = round(preprocessing.resize * size / min(preprocessing.size))
+    return replace(preprocessing, size=(size, size), resize=resize)
 
 
 @contextmanager
@@ -149,9 +153,23 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = True
 
 
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """No TF32 for the block: an untrained encoder's similarities differ in digits that it drops."""
+    backends: tuple[Any, ...] = (torch.backends.cudnn, torch.backends.cuda.matmul)
+    before = [backend.allow_tf32 for backend in backends]
+    for backend in backends:
+        backend.allow_tf32 = False
+    try:
+        yield
+    finally:
+        for backend, allowed in zip(backends, before, strict=True):
+            backend.allow_tf32 = allowed
+
+
 def _probe(module: nn.Module) -> Tensor:
     """A floating-point tensor of the module, which tells where it lives and in what precision."""
-    for tensor in (*module.parameters(), *module.buffers()):
+    for tensor in chain(module.parameters(), module.buffers()):
         if tensor.is_floating_point():
             return tensor
     return torch.empty(0)

@@ -12,11 +12,12 @@ import timm
 import timm.data
 import torch
 from timm.layers import SelectAdaptivePool2d
+from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-from repeat_xai.encoders.module import Pooled, TorchEncoder
+from repeat_xai.encoders.module import POOLS, Pooled, TorchEncoder
 from repeat_xai.encoders.weights import described, fit, read_weights
-from repeat_xai.errors import EncoderError
+from repeat_xai.errors import ConfigurationError, EncoderError, reason
 from repeat_xai.types import Preprocessing
 
 
@@ -32,7 +33,7 @@ def load(name: str, *, weights: str | Path | None, pool: str | None, size: int |
         fill(network, read_weights(weights), origin=str(weights))
     return TorchEncoder(
         name=f"timm:{name}",
-        weights=described(weights, default="timm default"),
+        weights=described(weights, default=_tag(network)),
         pool=pool or default_pool(network),
         preprocessing=preprocessing_of(network, size=size),
         module=pooled(network, pool or default_pool(network)),
@@ -43,7 +44,7 @@ def build(name: str, *, size: int | None, pretrained: bool) -> nn.Module:
     """The network with no classifier; a transformer is told the size it will see."""
     try:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)
             try:
                 options = {"img_size": size} if size else {}
                 network: nn.Module = timm.create_model(name, pretrained=pretrained, num_classes=0, **options)
@@ -52,9 +53,9 @@ def build(name: str, *, size: int | None, pretrained: bool) -> nn.Module:
             return network.eval()
     except Exception as error:  # the hub's client fails with errors of every kind
         if not pretrained:
-            raise EncoderError(f"timm:{name} cannot be built: {str(error).splitlines()[0]}") from error
+            raise EncoderError(f"timm:{name} cannot be built: {reason(error)}") from error
         raise EncoderError(
-            f"timm:{name}: its default weights could not be downloaded ({type(error).__name__}); "
+            f"timm:{name}: its default weights could not be had ({reason(error)}); "
             "give a local file of weights, or go online once"
         ) from error
 
@@ -64,7 +65,10 @@ def fill(network: nn.Module, weights: dict[str, Tensor], *, origin: str) -> None
     adapt = getattr(sys.modules[type(network).__module__], "checkpoint_filter_fn", None)
     if adapt is not None:
         wanted = inspect.signature(adapt).parameters
-        weights = dict(adapt(weights, network) if len(wanted) > 1 else adapt(weights))
+        try:
+            weights = dict(adapt(weights, network) if len(wanted) > 1 else adapt(weights))
+        except Exception as error:  # it takes for granted that the weights are the network's
+            raise EncoderError(f"{origin}: the weights do not fit the encoder ({reason(error)})") from error
     classifiers = network.pretrained_cfg["classifier"]  # type: ignore[index]
     prefixes = (classifiers,) if isinstance(classifiers, str) else tuple(classifiers or ())
     classifier = {k for k in weights if k.startswith(tuple(f"{p}." for p in prefixes))}
@@ -74,7 +78,7 @@ def fill(network: nn.Module, weights: dict[str, Tensor], *, origin: str) -> None
 def default_pool(network: nn.Module) -> str:
     """The name of what the network itself does before its classifier."""
     own = getattr(network, "global_pool", None)
-    if own == "token":
+    if type(network) is VisionTransformer and own == "token":
         return "cls"
     plain = isinstance(own, SelectAdaptivePool2d) and own.pool_type == "avg"
     if plain and network.num_features == getattr(network, "head_hidden_size", None):
@@ -86,6 +90,8 @@ def pooled(network: nn.Module, pool: str) -> nn.Module:
     """Images → codes by the pool of that name; `head` is the network's own."""
     if pool == "head":
         return network
+    if pool not in POOLS:
+        raise ConfigurationError(f"unknown pool '{pool}'; choose one of: head, {', '.join(POOLS)}")
     return Pooled(_Features(network), pool, prefix_tokens=getattr(network, "num_prefix_tokens", 0))
 
 
@@ -103,6 +109,12 @@ def preprocessing_of(network: nn.Module, *, size: int | None) -> Preprocessing:
         mean=tuple(how["mean"]),
         std=tuple(how["std"]),
     )
+
+
+def _tag(network: nn.Module) -> str:
+    """Which of timm's weights the default is."""
+    config = network.pretrained_cfg
+    return f"timm {config['architecture']}.{config['tag']}"  # type: ignore[index]
 
 
 @final

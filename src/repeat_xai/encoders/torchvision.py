@@ -12,11 +12,12 @@ from typing import final
 import torch
 import torchvision
 from torch import Tensor, nn
+from torchvision.models import WeightsEnum
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from repeat_xai.encoders.module import Pooled, TorchEncoder, sized
 from repeat_xai.encoders.weights import described, fit, read_weights
-from repeat_xai.errors import EncoderError
+from repeat_xai.errors import EncoderError, reason
 from repeat_xai.types import Preprocessing
 
 FEATURES = {
@@ -50,20 +51,22 @@ def names() -> list[str]:
 
 
 def load(name: str, *, weights: str | Path | None, pool: str | None, size: int | None) -> TorchEncoder:
-    """Build the network, cut off its head and fill it: by default with torchvision's own weights."""
+    """Build the network, cut off its head and fill it: by default with torchvision's best weights, or those named."""
     family = next(f for f in sorted(FEATURES, key=len, reverse=True) if name.startswith(f))
     pool = pool or POOL.get(family, "avg")
     options = {"image_size": size} if family == "vit" and size else {}
+    published = torchvision.models.get_model_weights(name)
+    chosen = published.DEFAULT if weights is None else published.__members__.get(str(weights))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        network = _network(name, options, pretrained=weights is None).eval()
+        network = _network(name, options, weights=chosen).eval()
         body = _Features(create_feature_extractor(network, {FEATURES[family]: "features"}))
-    if isinstance(weights, Path):
+    if isinstance(weights, Path) and not chosen:
         fit(body.graph, read_weights(weights), allowed=network.state_dict(), origin=str(weights))
-    preprocessing = _preprocessing(name)
+    preprocessing = _preprocessing(chosen or published.DEFAULT)
     return TorchEncoder(
         name=f"torchvision:{name}",
-        weights=described(weights, default="torchvision default"),
+        weights=str(chosen) if chosen else described(weights),
         pool=pool,
         preprocessing=preprocessing if size is None else sized(preprocessing, size),
         module=Pooled(body, pool, prefix_tokens=int(family == "vit")),
@@ -83,24 +86,23 @@ class _Features(nn.Module):
         return features
 
 
-def _network(name: str, options: dict[str, int], *, pretrained: bool) -> nn.Module:
+def _network(name: str, options: dict[str, int], *, weights: WeightsEnum | None) -> nn.Module:
     try:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            weights = "DEFAULT" if pretrained else None
+            torch.default_generator.manual_seed(0)
             network: nn.Module = torchvision.models.get_model(name, weights=weights, **options)
             return network
-    except ValueError as error:
-        raise EncoderError(f"torchvision:{name} cannot be built: {error}") from error
+    except (ValueError, AssertionError) as error:
+        raise EncoderError(f"torchvision:{name} cannot be built: {reason(error)}") from error
     except (OSError, RuntimeError) as error:
         raise EncoderError(
-            f"torchvision:{name}: its default weights could not be downloaded ({error}); "
+            f"torchvision:{name}: its weights could not be had ({reason(error)}); "
             "give a local file of weights, or go online once"
         ) from error
 
 
-def _preprocessing(name: str) -> Preprocessing:
-    how = torchvision.models.get_model_weights(name).DEFAULT.transforms()
+def _preprocessing(weights: WeightsEnum) -> Preprocessing:
+    how = weights.transforms()
     return Preprocessing(
         size=(how.crop_size[0], how.crop_size[0]),
         resize=how.resize_size[0],

@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.errors import EncoderError
+from repeat_xai.errors import EncoderError, reason
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "teacher", "student")
 """Keys under which training scripts tuck the weights away."""
@@ -25,28 +25,31 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     try:
         if not path.stat().st_size:
             raise EncoderError(f"{path}: the file of weights is empty; copy it again")
-        if path.suffix == ".safetensors":
-            return safetensors.torch.load_file(path)
+        if _is_safetensors(path):
+            return _unwrapped(path, safetensors.torch.load_file(path))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise EncoderError(f"{path}: no such file of weights") from error
     except safetensors.SafetensorError as error:
-        raise EncoderError(f"{path}: not a safetensors file, or cut short ({error})") from error
+        raise EncoderError(f"{path}: not a safetensors file, or cut short ({reason(error)})") from error
     except pickle.UnpicklingError as error:
         raise EncoderError(
-            f"{path}: refused, it is not plain tensors and could run code when opened; save it as safetensors"
+            f"{path}: refused, it is damaged or would run code when opened; save its tensors as safetensors"
         ) from error
-    except (OSError, RuntimeError, EOFError, ValueError) as error:
-        raise EncoderError(f"{path}: cannot be read as weights ({str(error).splitlines()[0]})") from error
+    except EncoderError:
+        raise
+    except Exception as error:  # torch meets damaged files with errors of every kind
+        raise EncoderError(f"{path}: cannot be read as weights ({reason(error)})") from error
     return _unwrapped(path, content)
 
 
-def described(weights: str | Path | None, *, default: str) -> str:
+def described(weights: str | Path | None, *, default: str = "") -> str:
     """What the provenance says of an encoder's weights: a file by its name and content."""
     if isinstance(weights, Path):
-        return f"{weights.name} (sha256 {hashlib.sha256(weights.read_bytes()).hexdigest()[:16]})"
+        with weights.open("rb") as file:
+            return f"{weights.name} (sha256 {hashlib.file_digest(file, 'sha256').hexdigest()[:16]})"
     return weights or default
 
 
@@ -55,19 +58,36 @@ def fit(module: nn.Module, weights: Mapping[str, Tensor], *, allowed: Collection
     needed = module.state_dict()
     missing = [k for k in needed if k not in weights and not k.endswith("num_batches_tracked")]
     unknown = [k for k in weights if k not in needed and k not in allowed]
-    misshapen = [k for k in needed if k in weights and weights[k].shape != needed[k].shape]
-    for problem, keys in (("missing", missing), ("unknown", unknown), ("of another shape", misshapen)):
+    shared = [k for k in needed if k in weights]
+    misshapen = [k for k in shared if weights[k].shape != needed[k].shape]
+    mistyped = [k for k in shared if weights[k].is_floating_point() != needed[k].is_floating_point()]
+    for problem, keys in (
+        ("missing", missing),
+        ("unknown", unknown),
+        ("of another shape", misshapen),
+        ("of another type", mistyped),
+    ):
         if keys:
             raise EncoderError(
                 f"{origin}: the weights do not fit the encoder: {len(keys)} tensors {problem}, first '{keys[0]}'"
             )
-    module.load_state_dict({k: weights[k].to(v.dtype) for k, v in needed.items() if k in weights}, strict=False)
+    module.load_state_dict({k: weights[k].to(needed[k].dtype) for k in shared}, strict=False)
+
+
+def _is_safetensors(path: Path) -> bool:
+    """A length in eight bytes, then JSON."""
+    with path.open("rb") as file:
+        return path.suffix.lower() == ".safetensors" or file.read(9)[8:] == b"{"
 
 
 def _unwrapped(path: Path, content: Any) -> dict[str, Tensor]:
     while isinstance(content, Mapping) and (inner := next((w for w in WRAPPERS if w in content), None)):
         content = content[inner]
-    if not isinstance(content, Mapping) or not all(isinstance(v, Tensor) for v in content.values()) or not content:
+    plain = isinstance(content, Mapping) and all(
+        isinstance(k, str) and isinstance(v, Tensor) and v.layout == torch.strided and not v.is_meta
+        for k, v in content.items()
+    )
+    if not content or not plain:
         raise EncoderError(f"{path}: holds no tensors by name; save the module's state_dict()")
     prefix = "module." if all(k.startswith("module.") for k in content) else ""
     return {k.removeprefix(prefix): v for k, v in content.items()}

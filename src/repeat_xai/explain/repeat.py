@@ -11,17 +11,18 @@ zero weighs nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, Literal, final, get_args
 
 import torch
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, EncoderError
+from repeat_xai.calls import metering
+from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
 from repeat_xai.importance.relax import Relax
-from repeat_xai.provenance import metering, record
+from repeat_xai.provenance import record
 from repeat_xai.seeds import fold
 from repeat_xai.thresholds import THRESHOLDS
-from repeat_xai.types import Encoder, Explanation, Image, Importance
+from repeat_xai.types import Encoder, Explanation, Image, Importance, expect
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -44,17 +45,21 @@ class Repeat:
     votes: Votes = "weighted"
 
     def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise ConfigurationError(f"repeats must be at least 1, not {self.repeats}")
-        for name, value, known in (
-            ("estimator", self.estimator, ("exact",)),
-            ("threshold", self.threshold, THRESHOLDS),
-            ("votes", self.votes, ("weighted", "binary")),
-        ):
-            if value not in known:
-                raise ConfigurationError(f"unknown {name} '{value}'; choose one of: {', '.join(known)}")
+        at_least("repeats", self.repeats, 1)
+        if isinstance(self.base, type) or not callable(self.base):
+            raise ConfigurationError(f"base must be an importance method, such as Relax(), not {self.base!r}")
+        choose("estimator", self.estimator, get_args(Estimator))
+        choose("threshold", self.threshold, THRESHOLDS)
+        choose("votes", self.votes, get_args(Votes))
+
+    @property
+    def calls(self) -> int | None:
+        """Encoder calls per image, where the base says how many it makes."""
+        base = getattr(self.base, "calls", None)
+        return None if base is None else self.repeats * int(base)
 
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
+        expect(encoder, image)
         with metering() as meter:
             p = share = torch.zeros(image.pixels.shape[1:], dtype=torch.float64)
             for repeat in range(self.repeats):

@@ -9,26 +9,24 @@ figures, and U by nothing. Each reading has its name.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, Literal, final, get_args
 
 import torch
 from torch import Tensor
 
+from repeat_xai.calls import metering
 from repeat_xai.engine import basis_for, similarities
-from repeat_xai.errors import ConfigurationError, EncoderError
+from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.masks import Grid
-from repeat_xai.provenance import metering, record
+from repeat_xai.provenance import record
 from repeat_xai.similarity import Cosine
-from repeat_xai.types import Encoder, Explanation, Image, Kernel
+from repeat_xai.types import Encoder, Explanation, Image, Kernel, expect
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 Normalise = Literal["mask_sum", "count"]
 Spread = Literal["mask_sum", "count", "sum"]
-
-SAME = 1e-15
-"""Similarities no further apart than this, relatively, differ by rounding alone."""
 
 
 @final
@@ -63,13 +61,19 @@ class Relax:
     """Masked copies through the encoder at once, if not as suits the device: changes memory and speed, not the map."""
 
     def __post_init__(self) -> None:
-        for name, value in (("masks", self.masks), ("chunk", self.chunk)):
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{name} must be at least 1, not {value}")
-        if self.normalise not in ("mask_sum", "count"):
-            raise ConfigurationError(f"normalise must be mask_sum or count, not '{self.normalise}'")
-        if self.spread not in ("mask_sum", "count", "sum"):
-            raise ConfigurationError(f"spread must be mask_sum, count or sum, not '{self.spread}'")
+        at_least("masks", self.masks, 1)
+        at_least("chunk", 1 if self.chunk is None else self.chunk, 1)
+        if not isinstance(self.grid, Grid):
+            raise ConfigurationError(f"grid must be a Grid, such as Grid(cells=7), not {self.grid!r}")
+        if isinstance(self.similarity, type) or not callable(self.similarity):
+            raise ConfigurationError(f"similarity must be a kernel, such as Cosine(), not {self.similarity!r}")
+        choose("normalise", self.normalise, get_args(Normalise))
+        choose("spread", self.spread, get_args(Spread))
+
+    @property
+    def calls(self) -> int:
+        """Encoder calls per image: its masked copies, and itself."""
+        return self.masks + 1
 
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
         """The importance map, in float64."""
@@ -104,27 +108,21 @@ class Relax:
         return torch.where(m.masks > 0, squares / m.masks, 0.0)
 
     def _moments(self, encoder: Encoder, image: Image, *, seed: int) -> Moments:
+        expect(encoder, image)
         basis = basis_for(encoder, image, self.grid)
         chunks = similarities(
             encoder,
             image,
             basis=basis,
-            grid=self.grid,
             masks=self.masks,
             similarity=self.similarity,
             chunk=self.chunk,
             seed=seed,
         )
-        origin, sums, furthest = None, torch.zeros(()), torch.zeros(())
+        origin, sums = None, torch.zeros((), device=encoder.device)
         for draws, similarity in chunks:
             origin = similarity[0] if origin is None else origin
             away = similarity - origin
-            furthest = torch.maximum(furthest.to(away.device), away.abs().amax())
-            sums = sums.to(away.device) + basis.sums(draws, torch.stack((torch.ones_like(away), away, away**2), 1))
+            sums = sums + basis.sums(draws, torch.stack((torch.ones_like(away), away, away**2), 1))
         assert origin is not None
-        if self.masks > 1 and furthest <= SAME * origin.abs():
-            raise EncoderError(
-                f"{image.photo.name}: every masked copy has the same code; {encoder.name} ignores its input, "
-                "or the image is blank"
-            )
         return Moments(origin, *basis.maps(sums))

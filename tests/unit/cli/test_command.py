@@ -1,5 +1,7 @@
 """The command as a user runs it: in its own process, with real files."""
 
+import errno
+import importlib
 import json
 import os
 import signal
@@ -17,8 +19,10 @@ import torchvision
 from skimage import data
 
 import repeat_xai as rx
+from repeat_xai import gallery
 from repeat_xai.cli import main
 
+demo = importlib.import_module("repeat_xai.cli.demo")
 COMMAND = [str(Path(sys.executable).parent / "repeat-xai")]
 FAST = ["--masks", "6", "--repeats", "2"]
 SMALL = ["--encoder", "torchvision:squeezenet1_1", "--weights", "random", "--size", "64"]
@@ -85,7 +89,7 @@ def test_an_interrupted_run_goes_on(photo, tmp_path):
     before = (out / "cat.json").read_text()
     done = run(*arguments[1:])
     assert done.returncode == 0
-    assert "cat.png: already done" in done.stdout
+    assert "(already done)" in done.stdout.splitlines()[0]
     assert (out / "second.json").exists()
     assert (out / "cat.json").read_text() == before
 
@@ -151,12 +155,123 @@ def test_wrong_requests(photo, tmp_path, monkeypatch, capsys, arguments, status,
 
 
 def test_an_output_that_cannot_be_written(photo, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
-    (out / "cat.png").mkdir(parents=True)
-    status, said = run_here(monkeypatch, capsys, "explain", photo, "--out", out, *FAST, *SMALL)
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    status, said = run_here(monkeypatch, capsys, "explain", photo, "--out", tmp_path / "out", *FAST, *SMALL)
     assert status == 1
-    assert "cat.png: cannot be written" in said.err
-    assert sorted(p.name for p in out.iterdir()) == ["cat.npz", "cat.png"]
+    assert "cat.npz: cannot be written (No space left on device)" in said.err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_users_own_pictures_are_never_written_over(photo, tmp_path, monkeypatch, capsys):
+    before = photo.read_bytes()
+    status, _ = run_here(monkeypatch, capsys, "explain", photo, "--out", tmp_path, *FAST, *SMALL)
+    assert status == 0
+    assert photo.read_bytes() == before
+    assert (tmp_path / "cat-2.png").exists()
+    status, said = run_here(monkeypatch, capsys, "explain", tmp_path, "--out", tmp_path, *FAST, *SMALL)
+    assert status == 2
+    assert "among the images" in said.err
+
+
+def test_results_of_another_image_of_the_same_name_are_kept(photo, tmp_path, monkeypatch, capsys):
+    other = tmp_path / "other" / "cat.png"
+    other.parent.mkdir()
+    PIL.Image.fromarray(data.coffee()).save(other)
+    out = tmp_path / "out"
+    for path in (photo, other, photo, other):
+        assert run_here(monkeypatch, capsys, "explain", path, "--out", out, *FAST, *SMALL)[0] == 0
+    assert len(list(out.iterdir())) == 6
+    names = {name: json.loads((out / f"{name}.json").read_text())["photo"]["name"] for name in ("cat", "cat-2")}
+    assert names == {"cat": str(photo), "cat-2": str(other)}
+
+
+def test_only_what_changes_the_result_is_done_again(photo, tmp_path, monkeypatch, capsys):
+    def done(*options):
+        status, said = run_here(monkeypatch, capsys, "explain", *options, "--out", tmp_path / "out", *SMALL, "--json")
+        assert status == 0
+        return json.loads(said.out)["already_done"]
+
+    base = [photo, *FAST]
+    assert not done(*base)
+    assert done(*base)
+    assert done(*base, "--chunk", 3)
+    monkeypatch.chdir(tmp_path)
+    assert done(photo.name, *FAST)
+    for change in (["--seed", 1], ["--level", 0.8], ["--method", "relax"], ["--protocol", "paper"], ["--keep", 0.4]):
+        assert not done(*base, *change)
+        assert done(*base, *change)
+        assert not done(*base)
+
+
+def test_an_interrupted_rewrite_is_not_taken_for_done(photo, tmp_path, monkeypatch, capsys):
+    arguments = ["explain", photo, "--out", tmp_path / "out", *FAST, *SMALL]
+    assert run_here(monkeypatch, capsys, *arguments)[0] == 0
+    with monkeypatch.context() as broken:
+        broken.setattr(gallery, "panel", interrupt)
+        assert run_here(monkeypatch, capsys, *arguments, "--seed", 1)[0] == 130
+    _, said = run_here(monkeypatch, capsys, *arguments, "--json")
+    assert not json.loads(said.out)["already_done"]
+    assert rx.Explanation.load(tmp_path / "out" / "cat.npz").provenance["seed"] == 0
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_every_option_reaches_the_method(photo, tmp_path, monkeypatch, capsys):
+    options = ["--encoder", "timm:vit_tiny_patch16_224", "--weights", "random", "--pool", "avg", "--size", 64]
+    options += ["--masks", 5, "--repeats", 3, "--threshold", "li", "--votes", "binary", "--similarity", "rbf"]
+    options += ["--cells", 4, "--keep", 0.6, "--mask-style", "rise", "--level", 0.8, "--seed", 7, "--device", "cpu"]
+    assert run_here(monkeypatch, capsys, "explain", photo, "--out", tmp_path / "out", *options)[0] == 0
+    made = json.loads((tmp_path / "out" / "cat.json").read_text())
+    assert made["method"] == {
+        "name": "Repeat",
+        "base": {
+            "name": "Relax",
+            "masks": 5,
+            "grid": {"name": "Grid", "cells": 4, "keep": 0.6, "style": "rise"},
+            "similarity": {"name": "Rbf", "gamma": None},
+            "normalise": "mask_sum",
+            "spread": "mask_sum",
+        },
+        "estimator": "exact",
+        "repeats": 3,
+        "threshold": "li",
+        "votes": "binary",
+    }
+    assert (made["encoder"]["name"], made["encoder"]["pool"]) == ("timm:vit_tiny_patch16_224", "avg")
+    assert made["encoder"]["weights"] == "random"
+    assert (made["photo"]["input_size"], made["level"], made["seed"]) == ([64, 64], 0.8, 7)
+    assert made["image"]["preprocessing"]["resize"] == 71
+    assert made["encoder_calls"] == 3 * 6
+
+
+def test_odd_arguments_stop_nothing(photo, tmp_path, monkeypatch, capsys):
+    (tmp_path / "empty").mkdir()
+    odd = tmp_path / "[red]$5 & $6 çat.png"
+    odd.write_bytes(photo.read_bytes())
+    long = tmp_path / ("long" * 62 + ".png")
+    long.write_bytes(photo.read_bytes())
+    arguments = [tmp_path / "empty", "x" * 300, odd, long, "--out", tmp_path / "out", *FAST, *SMALL]
+    status, said = run_here(monkeypatch, capsys, "explain", *arguments)
+    assert status == 1
+    assert len(said.err.strip().splitlines()) == 2
+    assert f"{tmp_path / 'empty'}: a folder with no JPEG" in said.err
+    assert (tmp_path / "out" / f"{odd.stem}.json").exists()
+    assert len(list((tmp_path / "out").glob("long*.json"))) == 1
+
+
+def test_the_demo(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "MASKS", 4)
+    monkeypatch.setattr(demo, "REPEATS", 2)
+    status, said = run_here(monkeypatch, capsys, "demo", "--out", tmp_path / "demo")
+    assert status == 0
+    assert f"The pictures are in {tmp_path / 'demo'}" in said.out
+    names = ("astronaut", "chelsea", "coffee", "rocket")
+    assert sorted(p.stem for p in (tmp_path / "demo").glob("*.png")) == sorted(names)
 
 
 def test_encoders_are_listed(monkeypatch, capsys):

@@ -75,7 +75,16 @@ def test_every_torchvision_family_has_its_features_named():
     assert all(any(name.startswith(family) for family in room.FEATURES) for name in room.names())
 
 
-@pytest.mark.parametrize(("name", "pool"), [("resnet18", "avg"), ("vit_tiny_patch16_224", "cls"), ("vgg11", "head")])
+@pytest.mark.parametrize(
+    ("name", "pool"),
+    [
+        ("resnet18", "avg"),
+        ("vit_tiny_patch16_224", "cls"),
+        ("mobilenetv3_small_050", "head"),
+        ("deit_tiny_distilled_patch16_224", "head"),
+        ("cait_xxs24_224", "head"),
+    ],
+)
 def test_timm_gives_what_timm_gives_without_a_classifier(name, pool):
     encoder = rx.load_encoder(f"timm:{name}", weights="random")
     network = same_init(lambda: timm.create_model(name, num_classes=0))
@@ -96,6 +105,36 @@ def test_pools_of_a_feature_map_and_of_tokens():
     assert rx.encoders.module.Pooled(nn.Identity(), "cls", prefix_tokens=1)(tokens).tolist() == [[9.0]]
     swin = rx.load_encoder("timm:swin_tiny_patch4_window7_224", weights="random", pool="avg")
     assert swin(batch).shape == (2, 768)
+
+
+def test_pools_of_a_module_of_ones_own():
+    """Tokens: the class token is the first. What cannot be pooled is said so."""
+    tokens = nn.Unflatten(1, (5, 4))
+    take = rx.load_encoder(tokens, pool="cls")
+    images = torch.arange(20.0)[None]
+    assert take.module(images).tolist() == [[0, 1, 2, 3]]
+    with pytest.raises(rx.RepeatError, match="needs places or tokens"):
+        rx.load_encoder(nn.Flatten(), pool="avg").module(torch.zeros(1, 3, 8, 8))
+    with pytest.raises(rx.RepeatError, match="unknown pool"):
+        rx.load_encoder(nn.Flatten(), pool="best")
+
+
+def test_torchvision_weights_by_name_bring_their_preprocessing(monkeypatch):
+    asked = []
+    make = torchvision.models.get_model
+    monkeypatch.setattr(torchvision.models, "get_model", lambda n, weights, **_: asked.append(weights) or make(n))
+    encoder = rx.load_encoder("torchvision:resnet50", weights="IMAGENET1K_V1")
+    assert asked == [torchvision.models.ResNet50_Weights.IMAGENET1K_V1]
+    assert encoder.weights == "ResNet50_Weights.IMAGENET1K_V1"
+    assert encoder.preprocessing.resize == 256
+    assert rx.load_encoder("torchvision:resnet50").preprocessing.resize == 232
+
+
+def test_a_module_with_its_own_name_preprocessing_and_size():
+    how = rx.Preprocessing(size=(96, 96), resize=120, mean=(0.1,), std=(0.2,))
+    encoder = rx.load_encoder(nn.Flatten(), name="mine", preprocessing=how, size=48)
+    assert encoder.name == "mine"
+    assert (encoder.preprocessing.size, encoder.preprocessing.resize) == ((48, 48), 60)
 
 
 def test_a_module_is_left_as_found(network):
@@ -164,6 +203,12 @@ def write_weights(path, kind):
         safetensors.torch.save_file(good | {"conv1.weight": torch.zeros(64, 1, 7, 7)}, path)
     elif kind == "unknown":
         safetensors.torch.save_file(good | {"extra.weight": torch.zeros(1)}, path)
+    elif kind == "mistyped":
+        safetensors.torch.save_file(good | {"conv1.weight": torch.zeros(64, 3, 7, 7, dtype=torch.int8)}, path)
+    elif kind == "numbered":
+        torch.save({0: torch.zeros(1)}, path)
+    elif kind == "text":
+        path.write_text("electronic mail")
     elif kind == "evil":
         torch.save({"conv1.weight": Evil()}, path)
     elif kind == "plain pickle":
@@ -183,6 +228,9 @@ def write_weights(path, kind):
         ("missing", "safetensors", r"1 tensors missing, first 'conv1\.weight'"),
         ("misshapen", "safetensors", "1 tensors of another shape"),
         ("unknown", "safetensors", r"1 tensors unknown, first 'extra\.weight'"),
+        ("mistyped", "pt", "1 tensors of another type"),
+        ("numbered", "pth", "no tensors"),
+        ("text", "pt", "cannot be read as weights|refused"),
         ("evil", "pth", "refused"),
         ("plain pickle", "pkl", "refused"),
         ("no tensors", "pth", "no tensors"),

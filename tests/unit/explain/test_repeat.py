@@ -64,6 +64,13 @@ def test_mixed_signs_stay_a_probability(encoder, image):
     assert 0 <= found.importance.min() <= found.importance.max() <= 1
 
 
+def test_a_pixel_at_the_cut_is_important(encoder, image):
+    """R ≥ τ, not R > τ: of 1, 2 and 3 with mean 2, two pass."""
+    values = torch.tensor([1.0, 2.0, 3.0, 2.0]).repeat(24, 5).tolist()
+    found = rx.Repeat(base=stack(values), repeats=1, votes="binary")(encoder, image, seed=0)
+    assert found.importance[0, :4].tolist() == [0, 1, 1, 1]
+
+
 def test_any_callable_is_a_base(encoder, image):
     seeds = []
 
@@ -147,7 +154,10 @@ def test_provenance_is_enough_to_make_it_again(encoder, image):
     assert made["method"]["base"]["similarity"] == {"name": "Cosine"}
     assert (made["method"]["threshold"], made["method"]["votes"], made["seed"]) == ("li", "binary", 9)
     assert made["encoder"]["pool"] == "none"
-    assert made["encoder"]["preprocessing"]["mean"]
+    assert made["image"]["preprocessing"] == "none"
+    assert made["seconds"] > 0
+    assert made["finished"].startswith("20")
     assert made["image"]["sha256"] == image.photo.digest
-    assert {"torch", "timm", "numpy", "repeat-xai", "python"} <= set(made["versions"])
+    assert {"torch", "timm", "numpy", "torchvision", "PIL", "python"} == set(made["versions"])
+    assert made["repeat-xai"] == rx.__version__
     assert eval(repr(method), vars(rx)) == method

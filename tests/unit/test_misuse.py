@@ -1,0 +1,70 @@
+"""What a user may plausibly get wrong in Python is said in one line.
+
+In a process of its own, where types are not checked: as users run it.
+"""
+
+import subprocess
+import sys
+
+CODE = """
+import numpy as np, torch, repeat_xai as rx
+
+net = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
+encoder = rx.load_encoder(net)
+pixels = torch.randn(3, 32, 32, generator=torch.Generator().manual_seed(0))
+image = rx.load_image(pixels, encoder)
+small = rx.Repeat(base=rx.Relax(masks=4), repeats=2)
+good = {"size": (8, 8), "resize": 8, "mean": (0.0,), "std": (1.0,)}
+
+MISTAKES = [
+    (lambda: small(net, image, seed=0), "Sequential is no encoder; make one with load_encoder"),
+    (lambda: small(encoder, "cat.png", seed=0), "str is no image; make one with load_image"),
+    (lambda: rx.Relax()(encoder, pixels, seed=0), "Tensor is no image; make one with load_image"),
+    (lambda: rx.load_image(pixels, net), "Sequential is no encoder"),
+    (lambda: rx.load_image(None, encoder), "not NoneType"),
+    (lambda: rx.load_image(pixels, encoder, protocol="paper"), "for photos"),
+    (lambda: rx.load_encoder(torch.nn.Flatten), "a name or an nn.Module"),
+    (lambda: rx.load_encoder(net, size="64"), "size must be a whole number"),
+    (lambda: rx.load_encoder("efficientnet_lite0", name="mine"), "its own name"),
+    (lambda: rx.load_encoder(torch.nn.Linear(2, 2, device="meta")), "meta"),
+    (lambda: small(encoder, image, seed=-1), "seed must be a whole number of at least 0"),
+    (lambda: small(encoder, image, seed=0.5), "seed must be a whole number"),
+    (lambda: small(encoder, image, seed=None), "seed must be a whole number"),
+    (lambda: rx.Relax(masks=6.0), "masks must be a whole number"),
+    (lambda: rx.Relax(similarity="cosine"), "similarity must be a kernel"),
+    (lambda: rx.Relax(similarity=rx.Cosine), "similarity must be a kernel"),
+    (lambda: rx.Relax(grid=7), "grid must be a Grid"),
+    (lambda: rx.Relax(normalise="N"), "unknown normalise 'N'; choose one of: mask_sum, count"),
+    (lambda: rx.Relax(spread="N"), "unknown spread"),
+    (lambda: rx.Grid(style="smooth"), "unknown style"),
+    (lambda: rx.Repeat(base=rx.Relax), "base must be an importance method"),
+    (lambda: rx.Repeat(repeats=None), "repeats must be a whole number"),
+    (lambda: rx.Repeat(votes="many"), "unknown votes"),
+    (lambda: rx.Repeat(estimator="magic"), "unknown estimator"),
+    (lambda: rx.Preprocessing(**(good | {"std": (0.0,)})), "std above zero"),
+    (lambda: rx.Preprocessing(**(good | {"std": (1.0, 1.0)})), "a value per channel"),
+    (lambda: rx.Preprocessing(**(good | {"interpolation": "area"})), "unknown interpolation 'area'"),
+    (lambda: rx.Preprocessing(**(good | {"size": (0, 4)})), "size must be"),
+]
+for mistake, message in MISTAKES:
+    try:
+        mistake()
+    except rx.RepeatError as error:
+        assert message in str(error), (message, str(error))
+        assert chr(10) not in str(error)
+    else:
+        raise AssertionError(message)
+
+plain, numpys = small(encoder, image, seed=3), small(encoder, image, seed=np.int64(3))
+assert torch.equal(plain.importance, numpys.importance)
+assert numpys.provenance["seed"] == 3 and type(numpys.provenance["seed"]) is int
+assert rx.Repeat(repeats=np.int64(2), base=rx.Relax(masks=np.int32(4)))(encoder, image, seed=3).provenance[
+    "method"
+]["base"]["masks"] == 4
+print("all", len(MISTAKES))
+"""
+
+
+def test_mistakes_are_said_in_one_line():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=200)
+    assert done.stdout.startswith("all "), done.stderr
