@@ -11,6 +11,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, Colormap, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from repeat_xai.budget import SimilarityRange
@@ -18,6 +19,8 @@ from repeat_xai.types import Explanation, Photo
 
 IMPORTANCE, UNCERTAINTY = "viridis", "magma"
 CERTAIN = colormaps[IMPORTANCE].with_extremes(under="white")
+FEW = MaxNLocator(4)
+"""As many marks on a scale as have room."""
 VERDICTS = ("certainly\nunimportant", "undecided", "certainly\nimportant")
 VERDICT_COLOURS = ListedColormap(["#0072B2", "#F0F0F0", "#D55E00"])
 
@@ -38,10 +41,10 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     votes = explanation.vote_share is not None
     drawn = _draw_map(pictures[1], photo, explanation.importance, IMPORTANCE, (0.0, 1.0) if votes else None)
     pictures[1].set_title("importance  p" if votes else "importance  R", fontsize=10)
-    figure.colorbar(drawn, cax=bars[0], orientation="horizontal", ticks=[0, 0.5, 1] if votes else None, format="%g")
+    figure.colorbar(drawn, cax=bars[0], orientation="horizontal", ticks=[0, 0.5, 1] if votes else FEW, format="%g")
     spread = _draw_map(pictures[2], photo, explanation.uncertainty, UNCERTAINTY, (0.0, 0.25) if votes else None)
     pictures[2].set_title("uncertainty  p(1 − p)" if votes else "uncertainty  U", fontsize=10)
-    quarter = [0, 0.125, 0.25] if votes else None
+    quarter = [0, 0.125, 0.25] if votes else FEW
     figure.colorbar(spread, cax=bars[1], orientation="horizontal", ticks=quarter, format="%g")
     if votes:
         verdict = _draw_verdict(pictures[3], photo, explanation.verdict(level))
@@ -51,7 +54,7 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     else:
         shown = _draw_map(pictures[3], photo, explanation.certain_importance(), CERTAIN, drawn.get_clim())
         pictures[3].set_title("importance where U ≤ median", fontsize=10)
-        figure.colorbar(shown, cax=bars[2], orientation="horizontal", format="%g")
+        figure.colorbar(shown, cax=bars[2], orientation="horizontal", ticks=FEW, format="%g")
     for bar_axes in bars:
         bar_axes.tick_params(labelsize=8)
     return figure
