@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, final
 import torch
 from torch import Tensor
 
-from repeat_xai.engine import basis_for, similarities
+from repeat_xai.engine import Comparison
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.masks import Grid
 from repeat_xai.similarity import Cosine
@@ -85,14 +85,12 @@ def similarity_range(
     """Measure how alike images stay under random masks, as the paper's appendix figure 1 does."""
     found, deviations = [], []
     for image in images:
-        basis = basis_for(encoder, image, grid)
+        compare = Comparison.of(encoder, image, grid, similarity, chunk)
         values, sums = [], torch.zeros((), device=encoder.device)
-        for draws, s in similarities(
-            encoder, image, basis=basis, masks=masks, similarity=similarity, chunk=chunk, seed=seed
-        ):
+        for draws, s in compare.random(masks, seed=seed):
             values.append(s)
-            sums = sums + basis.sums(draws, torch.stack((s, s**2), 1))
-        first, second = basis.maps(sums) / masks
+            sums = sums + compare.basis.sums(draws, torch.stack((s, s**2), 1))
+        first, second = compare.basis.maps(sums) / masks
         deviations.append((second - first**2).amax().clamp_min(0).sqrt().item())
         found.append(torch.cat(values).cpu())
     if not found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -30,41 +30,56 @@ class Chunk(NamedTuple):
     similarity: Float[Tensor, " masks"]
 
 
-def basis_for(encoder: Encoder, image: Image, grid: Grid) -> Basis:
-    """The basis of masks for this image, on the encoder's device."""
-    height, width = image.pixels.shape[1:]
-    return Basis.of(grid, height, width, encoder.device)
+@final
+class Comparison:
+    """An image held against its masked copies: how alike it stays under whichever masks are asked for."""
 
+    def __init__(self, encoder: Encoder, image: Image, *, basis: Basis, similarity: Kernel, chunk: int | None) -> None:
+        if not image.pixels.any():
+            raise EncoderError(f"{image.photo.name}: blank, every pixel is the mean colour, so masking changes nothing")
+        self.encoder, self.image, self.basis, self.similarity = encoder, image, basis, similarity
+        self.chunk = chunk or CHUNKS.get(encoder.device.type, CHUNKS["cpu"])
+        self._pixels = image.pixels.to(encoder.device, encoder.dtype)
+        self._whole = encode(encoder, self._pixels[None].clone())[0]
+        self._first: Tensor | None = None
+        self._furthest = self._whole.new_zeros(())
 
-def similarities(
-    encoder: Encoder,
-    image: Image,
-    *,
-    basis: Basis,
-    masks: int,
-    similarity: Kernel,
-    chunk: int | None,
-    seed: int,
-) -> Iterator[Chunk]:
-    """s(h, h̄_n) for masks 0 to `masks` of the row that the seed and the image name, in float64."""
-    if not image.pixels.any():
-        raise EncoderError(f"{image.photo.name}: blank, every pixel is the mean colour, so masking changes nothing")
-    pixels = image.pixels.to(encoder.device, encoder.dtype)
-    whole = encode(encoder, pixels[None].clone())[0]
-    row = fold(seed, image.photo.digest)
-    chunk = chunk or CHUNKS.get(encoder.device.type, CHUNKS["cpu"])
-    first, furthest = None, whole.new_zeros(())
-    for start in range(0, masks, chunk):
-        draws = basis.draw(seed=row, start=start, stop=min(start + chunk, masks))
-        codes = encode(encoder, _masked(pixels, basis, draws))
-        first = codes[0] if first is None else first
-        furthest = torch.maximum(furthest, (codes - first).abs().amax())
-        yield Chunk(draws, _measured(similarity, whole.double(), codes.double()))
-    if masks > 1 and first is not None and furthest <= SAME * torch.finfo(first.dtype).eps * first.abs().amax():
+    @staticmethod
+    def of(encoder: Encoder, image: Image, grid: Grid, similarity: Kernel, chunk: int | None) -> Comparison:
+        """With masks of this kind, on the encoder's device."""
+        height, width = image.pixels.shape[1:]
+        basis = Basis.of(grid, height, width, encoder.device)
+        return Comparison(encoder, image, basis=basis, similarity=similarity, chunk=chunk)
+
+    def __call__(self, draws: Draws) -> Float[Tensor, " masks"]:
+        """s(h, h̄_n) for each of these masks, in float64."""
+        starts = range(0, len(draws.grids), self.chunk)
+        return torch.cat([self._compare(Draws(*(part[i : i + self.chunk] for part in draws))) for i in starts])
+
+    def random(self, masks: int, *, seed: int) -> Iterator[Chunk]:
+        """Masks 0 to `masks` of the row that the seed and the image name, a chunk at a time."""
+        row = fold(seed, self.image.photo.digest)
+        for start in range(0, masks, self.chunk):
+            draws = self.basis.draw(seed=row, start=start, stop=min(start + self.chunk, masks))
+            yield Chunk(draws, self(draws))
+        if masks > 1:
+            self.check()
+
+    def check(self) -> None:
+        """Refuse to explain from masked copies that all have the same code."""
+        first = self._first
+        if first is None or self._furthest > SAME * torch.finfo(first.dtype).eps * first.abs().amax():
+            return
         raise EncoderError(
-            f"{image.photo.name}: every masked copy has the same code; {encoder.name} ignores its input, "
+            f"{self.image.photo.name}: every masked copy has the same code; {self.encoder.name} ignores its input, "
             "or the masks keep too little of it"
         )
+
+    def _compare(self, draws: Draws) -> Float[Tensor, " masks"]:
+        codes = encode(self.encoder, _masked(self._pixels, self.basis, draws))
+        self._first = codes[0] if self._first is None else self._first
+        self._furthest = torch.maximum(self._furthest, (codes - self._first).abs().amax())
+        return _measured(self.similarity, self._whole.double(), codes.double())
 
 
 def encode(encoder: Encoder, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]:

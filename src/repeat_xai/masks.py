@@ -64,6 +64,16 @@ class Grid:
             raise ConfigurationError(f"keep must lie between 0 and 1, not {self.keep}")
         choose("style", self.style, STYLES)
 
+    @property
+    def order(self) -> int:
+        """Of the smallest Hadamard matrix of Sylvester's with a column for every cell beside its constant one."""
+        return int(2 ** (self.cells**2).bit_length())
+
+    @property
+    def block(self) -> int:
+        """Masks in a block: a row of that matrix each, and its complement."""
+        return 2 * self.order
+
 
 class Draws(NamedTuple):
     """Masks by what makes them: their grids, and their shifts down and right."""
@@ -86,6 +96,11 @@ class Basis:
         axis = STYLES[grid.style]
         return Basis(grid, axis(height, grid.cells).to(device), axis(width, grid.cells).to(device))
 
+    def thinned(self, side: int) -> Basis:
+        """The same masks seen at some `side` × `side` of their pixels, evenly spread."""
+        rows, columns = (axis[:, :: max(1, axis.shape[1] // side)] for axis in (self.rows, self.columns))
+        return Basis(self.grid, rows, columns)
+
     def draw(self, *, seed: int, start: int, stop: int) -> Draws:
         """Masks number `start` to `stop` of the endless row that `seed` names."""
         cells = self.grid.cells**2
@@ -93,6 +108,27 @@ class Basis:
         kept = (table[:, :cells] < self.grid.keep).to(self.rows.dtype)
         ranges = table.new_tensor([len(self.rows), len(self.columns)])
         return Draws(kept.view(-1, self.grid.cells, self.grid.cells), (table[:, cells:] * ranges).long())
+
+    def draw_block(self, *, seed: int, number: int) -> Draws:
+        """Block `number` of the endless row of designed masks that `seed` names.
+
+        At keep ½ the grids are a randomised orthogonal array: as many columns of a Hadamard matrix as there are cells,
+        taken and flipped in sign at random, each row followed by its complement under the same shift. Every mask alone
+        is as one drawn independently, but within the block the cells' effects are free of each other and of all
+        interactions of two. At another keep the masks are independent.
+        """
+        cells, order = self.grid.cells**2, self.grid.order
+        if self.grid.keep != 0.5:
+            return self.draw(seed=seed, start=number * self.grid.block, stop=(number + 1) * self.grid.block)
+        width = (order - 1) + cells + 2 * order
+        table = torch.from_numpy(uniforms(seed, start=number, stop=number + 1, width=width)[0]).to(self.rows.device)
+        ranks, flips, shifts = table[: order - 1], table[order - 1 : -2 * order], table[-2 * order :]
+        columns = hadamard(order, self.rows.device)[:, 1:][:, ranks.argsort()[:cells]]
+        signs = columns * torch.where(flips < 0.5, -1, 1)
+        kept = (torch.stack((signs, -signs), 1).flatten(0, 1) > 0).to(self.rows.dtype)
+        ranges = table.new_tensor([len(self.rows), len(self.columns)])
+        moved = (shifts.view(order, 2) * ranges).long().repeat_interleave(2, 0)
+        return Draws(kept.view(-1, self.grid.cells, self.grid.cells), moved)
 
     def masks(self, draws: Draws, dtype: torch.dtype) -> Float[Tensor, "masks height width"]:
         """The masks themselves, M = A_y g A_xᵀ."""
@@ -114,6 +150,20 @@ class Basis:
         rows = self.rows.transpose(0, 1).flatten(1)
         columns = self.columns.transpose(0, 1).flatten(1)
         return rows @ inner @ columns.T
+
+
+def hadamard(order: int, device: torch.device) -> Int[Tensor, "order order"]:
+    """Sylvester's matrix: entries ±1, columns orthogonal, the first one constant.
+
+    >>> hadamard(2, torch.device("cpu")).tolist()
+    [[1, 1], [1, -1]]
+    """
+    bits = torch.arange(order, device=device)
+    shared = bits[:, None] & bits
+    parity = torch.zeros_like(shared)
+    while shared.any():
+        parity, shared = parity ^ (shared & 1), shared >> 1
+    return 1 - 2 * parity
 
 
 def _enlarged(length: int, cells: int, *, mirror: bool) -> Float[Tensor, "length cells"]:

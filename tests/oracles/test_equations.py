@@ -52,7 +52,7 @@ def test_repeat(encoder, image, threshold, votes):
         maps.append(paper.relax_importance(similarities, masks))
     p, uncertainty, share = paper.repeat(np.stack(maps), FOREIGN[threshold], votes)
 
-    method = rx.Repeat(base=rx.Relax(masks=30), repeats=4, threshold=threshold, votes=votes)
+    method = rx.Repeat(estimator="exact", base=rx.Relax(masks=30), repeats=4, threshold=threshold, votes=votes)
     found = method(encoder, image, seed=7)
 
     np.testing.assert_allclose(found.importance.numpy(), p, atol=1e-6)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.engine import basis_for
+from repeat_xai.masks import Basis
 from repeat_xai.seeds import fold
 
 GAMMA, OFFSET = 0.4, 0.5
@@ -71,7 +71,7 @@ def test_importance_is_a_conic_sum_of_inner_products(name, seed, threshold):
     repeats = 3
 
     phi = feature_map(encoder(image.pixels[None])[0])
-    basis = basis_for(encoder, image, relax.grid)
+    basis = Basis.of(relax.grid, 16, 16, encoder.device)
     expected = torch.zeros(16, 16, dtype=torch.float64)
     for k in range(repeats):
         row = fold(fold(seed, "repeat", k), image.photo.digest)
@@ -84,5 +84,5 @@ def test_importance_is_a_conic_sum_of_inner_products(name, seed, threshold):
         assert (gamma >= 0).all()
         expected += gamma * score / repeats
 
-    found = rx.Repeat(base=relax, repeats=repeats, threshold=threshold)(encoder, image, seed=seed)
+    found = rx.Repeat(estimator="exact", base=relax, repeats=repeats, threshold=threshold)(encoder, image, seed=seed)
     torch.testing.assert_close(found.importance.double(), expected, atol=1e-6, rtol=0)

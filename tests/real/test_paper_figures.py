@@ -45,7 +45,7 @@ def figures(shared, *, images, masks, repeats):
     for path in photos(shared, images):
         image = rx.load_image(path, encoder, protocol="paper")
         for threshold, values in found.items():
-            method = rx.Repeat(base=remembered, repeats=repeats, threshold=threshold)
+            method = rx.Repeat(estimator="exact", base=remembered, repeats=repeats, threshold=threshold)
             values.append(complexity(method(encoder, image, seed=0)))
     return {threshold: torch.tensor(values).mean().item() for threshold, values in found.items()}
 
@@ -70,7 +70,7 @@ def test_importance_is_on_the_animal_and_more_concise_than_relax(shared):
     hits, chances = [], []
     for path in photos(shared, 3):
         image = rx.load_image(path, encoder, protocol="paper")
-        found = rx.Repeat(base=relax, repeats=5)(encoder, image, seed=0)
+        found = rx.Repeat(estimator="exact", base=relax, repeats=5)(encoder, image, seed=0)
         assert abs(complexity(relax.explain(encoder, image, seed=0)) - math.log(224**2)) < 5e-3
         assert complexity(found) < math.log(224**2) - 0.3
         outline = PIL.Image.open(shared / f"data/VOCdevkit/VOC2012/SegmentationClass/{path.stem}.png")

@@ -9,7 +9,7 @@ from scipy import stats
 import repeat_xai as rx
 from repeat_xai import plot
 from repeat_xai.budget import empirical, mcdiarmid, paper, similarity_range
-from repeat_xai.engine import basis_for
+from repeat_xai.masks import Basis
 
 ASK = {"error": 0.035, "risk": 0.05}
 
@@ -41,7 +41,7 @@ def test_the_range_is_that_of_the_similarities(encoder, image):
     """Against masks made and encoded one by one."""
     measured = similarity_range(encoder, [image, image], masks=50, seed=3)
     grid = rx.Grid()
-    basis = basis_for(encoder, image, grid)
+    basis = Basis.of(grid, *image.pixels.shape[1:], encoder.device)
     row = rx.seeds.fold(3, image.photo.digest)
     masks = basis.masks(basis.draw(seed=row, start=0, stop=50), torch.float64)
     codes = encoder(image.pixels.double() * masks[:, None])

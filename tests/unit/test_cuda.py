@@ -38,7 +38,9 @@ def test_repeat_with_every_threshold_on_the_gpu(both):
     encoder = both[1]
     image = rx.load_image(data.chelsea(), encoder)
     for threshold in ("mean", "otsu", "triangle", "li"):
-        found = rx.Repeat(base=rx.Relax(masks=50), repeats=3, threshold=threshold)(encoder, image, seed=0)
+        found = rx.Repeat(estimator="exact", base=rx.Relax(masks=50), repeats=3, threshold=threshold)(
+            encoder, image, seed=0
+        )
         assert found.importance.device.type == "cpu"
         assert 0 < found.vote_share.mean() < 1
 

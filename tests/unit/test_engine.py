@@ -13,13 +13,13 @@ def explain(module, pixels=None, **options):
     encoder = rx.load_encoder(module)
     generator = torch.Generator().manual_seed(0)
     image = rx.load_image(torch.randn(3, 24, 24, generator=generator) if pixels is None else pixels, encoder)
-    return rx.Repeat(base=rx.Relax(masks=20, **options), repeats=2)(encoder, image, seed=0)
+    return rx.Repeat(estimator="exact", base=rx.Relax(masks=20, **options), repeats=2)(encoder, image, seed=0)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 59, 60, 61, 1000])
 def test_results_do_not_change_with_the_chunk(encoder, image, chunk):
-    method = rx.Repeat(base=SMALL, repeats=3)
-    chunked = rx.Repeat(base=rx.Relax(masks=60, chunk=chunk), repeats=3)
+    method = rx.Repeat(estimator="exact", base=SMALL, repeats=3)
+    chunked = rx.Repeat(estimator="exact", base=rx.Relax(masks=60, chunk=chunk), repeats=3)
     whole, parts = method(encoder, image, seed=5), chunked(encoder, image, seed=5)
     torch.testing.assert_close(parts.importance, whole.importance, atol=1e-6, rtol=0)
     torch.testing.assert_close(parts.uncertainty, whole.uncertainty, atol=1e-6, rtol=0)
@@ -27,7 +27,7 @@ def test_results_do_not_change_with_the_chunk(encoder, image, chunk):
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(encoder, image):
-    method = rx.Repeat(base=SMALL, repeats=3)
+    method = rx.Repeat(estimator="exact", base=SMALL, repeats=3)
     first, second, other = (method(encoder, image, seed=seed) for seed in (5, 5, 6))
     assert torch.equal(first.importance, second.importance)
     assert torch.equal(first.uncertainty, second.uncertainty)
@@ -144,6 +144,6 @@ def test_an_encoder_of_ones_own_is_counted(encoder, image):
 
 
 def test_calls_are_counted(encoder, image):
-    made = rx.Repeat(base=rx.Relax(masks=20, chunk=7), repeats=3)(encoder, image, seed=0).provenance
+    made = rx.Repeat(estimator="exact", base=rx.Relax(masks=20, chunk=7), repeats=3)(encoder, image, seed=0).provenance
     assert made["encoder_calls"] == 3 * (20 + 1)
     assert rx.Relax(masks=9).explain(encoder, image, seed=0).provenance["encoder_calls"] == 10

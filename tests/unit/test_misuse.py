@@ -13,7 +13,7 @@ net = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
 encoder = rx.load_encoder(net)
 pixels = torch.randn(3, 32, 32, generator=torch.Generator().manual_seed(0))
 image = rx.load_image(pixels, encoder)
-small = rx.Repeat(base=rx.Relax(masks=4), repeats=2)
+small = rx.Repeat(estimator="exact", base=rx.Relax(masks=4), repeats=2)
 good = {"size": (8, 8), "resize": 8, "mean": (0.0,), "std": (1.0,)}
 
 MISTAKES = [
@@ -37,7 +37,7 @@ MISTAKES = [
     (lambda: rx.Relax(normalise="N"), "unknown normalise 'N'; choose one of: mask_sum, count"),
     (lambda: rx.Relax(spread="N"), "unknown spread"),
     (lambda: rx.Grid(style="smooth"), "unknown style"),
-    (lambda: rx.Repeat(base=rx.Relax), "base must be an importance method"),
+    (lambda: rx.Repeat(estimator="exact", base=rx.Relax), "base must be an importance method"),
     (lambda: rx.Repeat(repeats=None), "repeats must be a whole number"),
     (lambda: rx.Repeat(votes="many"), "unknown votes"),
     (lambda: rx.Repeat(estimator="magic"), "unknown estimator"),

@@ -27,7 +27,7 @@ def test_the_core_runs_with_torch_torchvision_timm_numpy_and_pillow_alone():
         import torch, repeat_xai as rx
         encoder = rx.load_encoder("torchvision:squeezenet1_1", weights="random")
         image = rx.load_image(torch.randn(3, 64, 64), encoder)
-        found = rx.Repeat(base=rx.Relax(masks=4), repeats=2)(encoder, image, seed=0)
+        found = rx.Repeat(estimator="exact", base=rx.Relax(masks=4), repeats=2)(encoder, image, seed=0)
         print(found.importance.shape)
     """
     assert python(code, *EXTRAS).strip() == "torch.Size([64, 64])"

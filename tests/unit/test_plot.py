@@ -15,7 +15,7 @@ def explanation(encoder):
     preprocessing = rx.Preprocessing(size=(32, 32), resize=36, mean=(0.5,) * 3, std=(0.5,) * 3)
     encoder = rx.load_encoder(encoder.module, preprocessing=preprocessing)
     image = rx.load_image(data.chelsea(), encoder)
-    return rx.Repeat(base=rx.Relax(masks=15), repeats=3)(encoder, image, seed=0)
+    return rx.Repeat(estimator="exact", base=rx.Relax(masks=15), repeats=3)(encoder, image, seed=0)
 
 
 def drawn(figure):

@@ -74,7 +74,7 @@ def test_a_file_that_is_no_explanation_is_refused(tmp_path, content):
 
 
 def test_it_shows_itself_in_a_notebook(encoder, image, tmp_path):
-    explanation = rx.Repeat(base=rx.Relax(masks=10), repeats=2)(encoder, image, seed=0)
+    explanation = rx.Repeat(estimator="exact", base=rx.Relax(masks=10), repeats=2)(encoder, image, seed=0)
     (tmp_path / "shown.png").write_bytes(explanation._repr_png_())
     with Pillow.open(tmp_path / "shown.png") as picture:
         assert picture.format == "PNG"

@@ -12,10 +12,8 @@ from repeat_xai.cli.run import explain_all
 from repeat_xai.encoders import load_encoder
 from repeat_xai.explain.repeat import Repeat
 from repeat_xai.gallery import Gallery
-from repeat_xai.importance.relax import Relax
 
 PHOTOS = ("chelsea.png", "coffee.png", "rocket.jpg", "astronaut.png")
-MASKS, REPEATS = 100, 10
 
 
 def demo(
@@ -23,12 +21,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same maps.")] = 0,
 ) -> None:
     """Explain four photos that come with scikit-image, with the embedded encoder: no network needed."""
-    method = Repeat(repeats=REPEATS, base=Relax(masks=MASKS))
-    typer.echo(
-        f"A short demonstration: {REPEATS} repeats of {MASKS} masks a photo, where the paper takes 1,000 masks; "
-        "with so few, fewer pixels are certain."
-    )
-    gallery = Gallery(folder=out, encoder=load_encoder("efficientnet_lite0"), method=method, seed=seed)
+    gallery = Gallery(folder=out, encoder=load_encoder("efficientnet_lite0"), method=Repeat(), seed=seed)
     status = explain_all([_photos() / name for name in PHOTOS], gallery, as_json=False)
     if status == 0:
         typer.echo(f"The pictures are in {out.resolve()}")

@@ -12,7 +12,8 @@ import typer
 from repeat_xai.cli.run import explain_all
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import ConfigurationError, choose
-from repeat_xai.explain.repeat import Estimator, Repeat, Votes
+from repeat_xai.explain.repeat import Estimator, Repeat
+from repeat_xai.explain.votes import Votes
 from repeat_xai.gallery import Gallery
 from repeat_xai.images import Protocol
 from repeat_xai.importance.relax import Relax
@@ -41,9 +42,17 @@ def explain(
         Protocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
     ] = "encoder",
     method: Annotated[Literal["repeat", "relax"], typer.Option(help="How to explain.")] = "repeat",
-    estimator: Annotated[Estimator, typer.Option(help="How repeat is computed.")] = "exact",
+    estimator: Annotated[
+        Estimator, typer.Option(help="Repeat from one designed pool of masks, or as so many runs.")
+    ] = "fast",
+    pool_size: Annotated[
+        str, typer.Option("--pool-size", help="For fast: masks in the pool, or auto: as many as accuracy asks.")
+    ] = "auto",
+    tolerance: Annotated[
+        float | None, typer.Option(help="For fast: error of importance at which an automatic pool stops.")
+    ] = None,
     masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats; for fast, how many to be as accurate as.")] = 10,
     threshold: Annotated[str, typer.Option(help="mean, otsu, triangle or li.")] = "mean",
     votes: Annotated[Votes, typer.Option(help="Weighted by importance, or not.")] = "weighted",
     similarity: Annotated[str, typer.Option(help="cosine, linear, polynomial or rbf.")] = "cosine",
@@ -67,7 +76,15 @@ def explain(
         similarity=KERNELS[similarity](),
         chunk=chunk,
     )
-    repeat = Repeat(base=relax, estimator=estimator, repeats=repeats, threshold=threshold, votes=votes)
+    repeat = Repeat(
+        base=relax,
+        estimator=estimator,
+        repeats=repeats,
+        threshold=threshold,
+        votes=votes,
+        pool=pool_of(pool_size),
+        tolerance=tolerance,
+    )
     gallery = Gallery(
         folder=out,
         encoder=load_encoder(encoder, weights=weights, pool=pool, size=size, device=device),
@@ -77,6 +94,15 @@ def explain(
         seed=seed,
     )
     raise typer.Exit(explain_all(found(images, data_root, out), gallery, as_json=as_json))
+
+
+def pool_of(text: str) -> int | Literal["auto"]:
+    """The pool meant."""
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise ConfigurationError(f"pool-size must be auto or a whole number, not '{text}'")
+    return int(text)
 
 
 def found(images: list[Path], root: Path, out: Path) -> list[Path]:

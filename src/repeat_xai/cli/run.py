@@ -29,9 +29,8 @@ def explain_all(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> in
                 failures += outcome.error is not None
                 _tell(progress, outcome, as_json=as_json)
                 progress.update(task, description=f"{min(number + 1, len(paths))} of {len(paths)}")
-                if outcome.before or outcome.error:
-                    ahead = calls * (len(paths) - number)
-                    progress.update(task, total=progress.tasks[0].completed + ahead or None)
+                used = outcome.record["encoder_calls"] if outcome.record else calls
+                progress.update(task, total=progress.tasks[0].completed + used * (len(paths) - number) or None)
         except KeyboardInterrupt:
             progress.stop()
             typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)

@@ -4,20 +4,22 @@
     p = (1/K) Σ_k I(k)·W(k)                       U = p(1 − p)
 
 R(k) is the k-th run of a stochastic base method and τ(k) its own threshold. Binary votes leave W out, which makes p
-the mean of true Bernoulli samples. A constant map singles out no pixel and so casts no vote; importance at or below
-zero weighs nothing.
+the mean of true Bernoulli samples.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, final, get_args
+from typing import TYPE_CHECKING, Any, Literal, final, get_args
 
 import torch
 from torch import Tensor
 
 from repeat_xai.calls import metering
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
+from repeat_xai.explain.pool import Pooled
+from repeat_xai.explain.votes import Votes, indicator, weights
 from repeat_xai.importance.relax import Relax
 from repeat_xai.provenance import record
 from repeat_xai.seeds import fold
@@ -25,12 +27,9 @@ from repeat_xai.thresholds import THRESHOLDS
 from repeat_xai.types import Encoder, Explanation, Image, Importance, expect
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
-
     from repeat_xai.types import Map
 
-Estimator = Literal["exact"]
-Votes = Literal["weighted", "binary"]
+Estimator = Literal["exact", "fast"]
 
 
 @final
@@ -39,10 +38,16 @@ class Repeat:
     """Importance as the share of repeats that call a pixel important, uncertainty as their disagreement."""
 
     base: Importance = Relax()
-    estimator: Estimator = "exact"
+    estimator: Estimator = "fast"
+    """`exact` runs the base `repeats` times; `fast` estimates the same votes from one designed pool of masks."""
     repeats: int = 10
+    """How often the base is run; for `fast`, how many repeats an automatic pool is to be as accurate as."""
     threshold: str = "mean"
     votes: Votes = "weighted"
+    pool: int | Literal["auto"] = "auto"
+    """For `fast`: how many masks, in whole blocks, or as many as the error of p asks."""
+    tolerance: float | None = None
+    """For `fast`: the error of p at which an automatic pool stops, in place of that of `repeats` repeats."""
 
     def __post_init__(self) -> None:
         at_least("repeats", self.repeats, 1)
@@ -51,29 +56,55 @@ class Repeat:
         choose("estimator", self.estimator, get_args(Estimator))
         choose("threshold", self.threshold, THRESHOLDS)
         choose("votes", self.votes, get_args(Votes))
+        if self.pool != "auto":
+            at_least("pool", self.pool, 1)
+        if self.tolerance is not None and self.tolerance <= 0:
+            raise ConfigurationError(f"tolerance must be above zero, not {self.tolerance}")
 
     @property
     def calls(self) -> int | None:
-        """Encoder calls per image, where the base says how many it makes."""
+        """Encoder calls per image, at most, where that is known beforehand."""
+        if self.estimator == "fast" and isinstance(self.base, Relax):
+            return self._pooled(self.base).calls
         base = getattr(self.base, "calls", None)
         return None if base is None else self.repeats * int(base)
 
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
         expect(encoder, image)
+        about: dict[str, Any] = {}
         with metering() as meter:
-            p = share = torch.zeros(image.pixels.shape[1:], dtype=torch.float64)
-            for repeat in range(self.repeats):
-                importance = self._base_map(encoder, image, seed=fold(seed, "repeat", repeat))
-                chosen = indicator(importance[None], self.threshold)[0]
-                weight = weights(importance[None])[0] if self.votes == "weighted" else 1.0
-                p = p + chosen * weight / self.repeats
-                share = share + chosen.double() / self.repeats
+            if self.estimator == "fast" and isinstance(self.base, Relax):
+                tally, about = self._pooled(self.base)(encoder, image, seed=seed)
+                p, share = tally.p.cpu(), tally.vote_share.cpu()
+            else:
+                if self.estimator == "fast":
+                    warnings.warn("the fast estimator needs Relax as its base; exact repeats are used", stacklevel=2)
+                p, share = self._exact(encoder, image, seed=seed)
         return Explanation(
             importance=p.float(),
             uncertainty=(p * (1 - p)).float(),
             vote_share=share.float(),
             photo=image.photo,
-            provenance=record(self, encoder, image, seed=seed, meter=meter),
+            provenance=record(self, encoder, image, seed=seed, meter=meter) | ({"pool": about} if about else {}),
+        )
+
+    def _exact(self, encoder: Encoder, image: Image, *, seed: int) -> tuple[Map, Map]:
+        p = share = torch.zeros(image.pixels.shape[1:], dtype=torch.float64)
+        for repeat in range(self.repeats):
+            importance = self._base_map(encoder, image, seed=fold(seed, "repeat", repeat))[None]
+            chosen = indicator(importance, self.threshold)[0].double()
+            p = p + chosen * weights(importance, self.votes)[0] / self.repeats
+            share = share + chosen / self.repeats
+        return p, share
+
+    def _pooled(self, base: Relax) -> Pooled:
+        return Pooled(
+            base=base,
+            threshold=self.threshold,
+            votes=self.votes,
+            repeats=self.repeats,
+            pool=None if self.pool == "auto" else self.pool,
+            tolerance=self.tolerance,
         )
 
     def _base_map(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
@@ -84,16 +115,3 @@ class Repeat:
         if not found.isfinite().all():
             raise EncoderError(f"{image.photo.name}: the base gave a map with NaN or infinite values")
         return found.detach().double().cpu()
-
-
-def indicator(maps: Float[Tensor, "maps height width"], threshold: str) -> Bool[Tensor, "maps height width"]:
-    """I: which pixels of each map reach its cut."""
-    cuts = THRESHOLDS[threshold](maps)
-    low, high = maps.flatten(1).aminmax(dim=1)
-    return (maps >= cuts[:, None, None]) & (high > low)[:, None, None]
-
-
-def weights(maps: Float[Tensor, "maps height width"]) -> Float[Tensor, "maps height width"]:
-    """W: importance as a share of the map's largest, and zero where there is none above zero."""
-    top = maps.amax((1, 2), keepdim=True)
-    return torch.where(top > 0, maps / top, 0.0).clamp_min(0)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from repeat_xai.calls import metering
-from repeat_xai.engine import basis_for, similarities
+from repeat_xai.engine import Comparison
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.masks import Grid
 from repeat_xai.provenance import record
@@ -109,20 +109,11 @@ class Relax:
 
     def _moments(self, encoder: Encoder, image: Image, *, seed: int) -> Moments:
         expect(encoder, image)
-        basis = basis_for(encoder, image, self.grid)
-        chunks = similarities(
-            encoder,
-            image,
-            basis=basis,
-            masks=self.masks,
-            similarity=self.similarity,
-            chunk=self.chunk,
-            seed=seed,
-        )
+        compare = Comparison.of(encoder, image, self.grid, self.similarity, self.chunk)
         origin, sums = None, torch.zeros((), device=encoder.device)
-        for draws, similarity in chunks:
+        for draws, similarity in compare.random(self.masks, seed=seed):
             origin = similarity[0] if origin is None else origin
             away = similarity - origin
-            sums = sums + basis.sums(draws, torch.stack((torch.ones_like(away), away, away**2), 1))
+            sums = sums + compare.basis.sums(draws, torch.stack((torch.ones_like(away), away, away**2), 1))
         assert origin is not None
-        return Moments(origin, *basis.maps(sums))
+        return Moments(origin, *compare.basis.maps(sums))

@@ -24,7 +24,7 @@ from repeat_xai.cli import main
 
 demo = importlib.import_module("repeat_xai.cli.demo")
 COMMAND = [str(Path(sys.executable).parent / "repeat-xai")]
-FAST = ["--masks", "6", "--repeats", "2"]
+FAST = ["--estimator", "exact", "--masks", "6", "--repeats", "2"]
 SMALL = ["--encoder", "torchvision:squeezenet1_1", "--weights", "random", "--size", "64"]
 
 
@@ -64,7 +64,7 @@ def test_one_photo_gives_a_panel_maps_and_provenance(photo, tmp_path):
     assert made["seed"] == 4
     again = rx.Explanation.load(out / "cat.npz")
     encoder = rx.load_encoder("efficientnet_lite0")
-    method = rx.Repeat(base=rx.Relax(masks=6), repeats=2, threshold="otsu")
+    method = rx.Repeat(estimator="exact", base=rx.Relax(masks=6), repeats=2, threshold="otsu")
     expected = method(encoder, rx.load_image(photo, encoder), seed=4)
     torch.testing.assert_close(again.vote_share, expected.vote_share)
     with PIL.Image.open(out / "cat.png") as panel:
@@ -76,7 +76,19 @@ def test_an_interrupted_run_goes_on(photo, tmp_path):
     second = tmp_path / "second.png"
     PIL.Image.fromarray(data.coffee()).save(second)
     out = tmp_path / "out"
-    arguments = [*COMMAND, "explain", str(photo), str(second), "--out", str(out), *SMALL, "--masks", "30"]
+    arguments = [
+        *COMMAND,
+        "explain",
+        str(photo),
+        str(second),
+        "--out",
+        str(out),
+        *SMALL,
+        "--estimator",
+        "exact",
+        "--masks",
+        "30",
+    ]
     first = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 200
     while not (out / "cat.json").exists() and time.monotonic() < deadline:
@@ -139,6 +151,8 @@ def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_
         (["--masks", "0"], 2, "masks"),
         (["--nonsense"], 2, "nonsense"),
         (["--level", "0.2"], 2, "level"),
+        (["--pool-size", "many"], 2, "pool-size must be auto or a whole number"),
+        (["--tolerance", "0"], 2, "tolerance"),
         (["--out", "taken"], 1, "taken"),
     ],
 )
@@ -223,6 +237,7 @@ def interrupt(*_, **__):
 
 def test_every_option_reaches_the_method(photo, tmp_path, monkeypatch, capsys):
     options = ["--encoder", "timm:vit_tiny_patch16_224", "--weights", "random", "--pool", "avg", "--size", 64]
+    options += ["--estimator", "exact", "--pool-size", 300, "--tolerance", 0.5]
     options += ["--masks", 5, "--repeats", 3, "--threshold", "li", "--votes", "binary", "--similarity", "rbf"]
     options += ["--cells", 4, "--keep", 0.6, "--mask-style", "rise", "--level", 0.8, "--seed", 7, "--device", "cpu"]
     assert run_here(monkeypatch, capsys, "explain", photo, "--out", tmp_path / "out", *options)[0] == 0
@@ -241,6 +256,8 @@ def test_every_option_reaches_the_method(photo, tmp_path, monkeypatch, capsys):
         "repeats": 3,
         "threshold": "li",
         "votes": "binary",
+        "pool": 300,
+        "tolerance": 0.5,
     }
     assert (made["encoder"]["name"], made["encoder"]["pool"]) == ("timm:vit_tiny_patch16_224", "avg")
     assert made["encoder"]["weights"] == "random"
@@ -265,8 +282,8 @@ def test_odd_arguments_stop_nothing(photo, tmp_path, monkeypatch, capsys):
 
 
 def test_the_demo(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(demo, "MASKS", 4)
-    monkeypatch.setattr(demo, "REPEATS", 2)
+    quick = rx.Repeat(estimator="exact", base=rx.Relax(masks=4), repeats=2)
+    monkeypatch.setattr(demo, "Repeat", lambda: quick)
     status, said = run_here(monkeypatch, capsys, "demo", "--out", tmp_path / "demo")
     assert status == 0
     assert f"The pictures are in {tmp_path / 'demo'}" in said.out

@@ -144,7 +144,7 @@ def test_a_module_is_left_as_found(network):
     flags = [m.training for m in network.modules()]
     encoder = rx.load_encoder(network)
     image = rx.load_image(torch.randn(3, 24, 24), encoder)
-    rx.Repeat(base=rx.Relax(masks=8), repeats=2)(encoder, image, seed=0)
+    rx.Repeat(estimator="exact", base=rx.Relax(masks=8), repeats=2)(encoder, image, seed=0)
     assert [m.training for m in network.modules()] == flags
     assert all(p.requires_grad and p.grad is None for p in network.parameters())
     assert not any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in network.modules())

@@ -22,7 +22,9 @@ def checker(low, high):
 
 def test_by_hand(encoder, image):
     """Rows 0, 2, … score 4 then 1; the others 2 then 3: each is important once, with weight 1."""
-    found = rx.Repeat(base=stack(checker(2.0, 4.0), checker(3.0, 1.0)), repeats=2)(encoder, image, seed=0)
+    found = rx.Repeat(estimator="exact", base=stack(checker(2.0, 4.0), checker(3.0, 1.0)), repeats=2)(
+        encoder, image, seed=0
+    )
     assert (found.importance == 0.5).all()
     assert (found.uncertainty == 0.25).all()
     assert (found.vote_share == 0.5).all()
@@ -32,8 +34,8 @@ def test_by_hand(encoder, image):
 def test_votes_weighted_and_binary(encoder, image):
     """Three values 1, 3, 4 with mean 8/3: the upper two pass, and weigh 3/4 and 1."""
     values = torch.tensor([1.0, 3.0, 4.0, 1.0, 4.0]).repeat(24, 4).tolist()
-    weighted = rx.Repeat(base=stack(values), repeats=1)(encoder, image, seed=0)
-    binary = rx.Repeat(base=stack(values), repeats=1, votes="binary")(encoder, image, seed=0)
+    weighted = rx.Repeat(estimator="exact", base=stack(values), repeats=1)(encoder, image, seed=0)
+    binary = rx.Repeat(estimator="exact", base=stack(values), repeats=1, votes="binary")(encoder, image, seed=0)
     assert weighted.importance[0, :3].tolist() == [0, 0.75, 1]
     assert binary.importance[0, :3].tolist() == [0, 1, 1]
     assert weighted.uncertainty[0, :3].tolist() == [0, 0.1875, 0]
@@ -44,7 +46,7 @@ def test_votes_weighted_and_binary(encoder, image):
 @pytest.mark.parametrize("votes", ["weighted", "binary"])
 @pytest.mark.parametrize("value", [0.0, 0.3, -2.0])
 def test_a_constant_map_casts_no_vote(encoder, image, threshold, votes, value):
-    method = rx.Repeat(base=stack([[value]]), repeats=1, threshold=threshold, votes=votes)
+    method = rx.Repeat(estimator="exact", base=stack([[value]]), repeats=1, threshold=threshold, votes=votes)
     found = method(encoder, image, seed=0)
     assert (found.importance == 0).all()
     assert (found.vote_share == 0).all()
@@ -52,7 +54,7 @@ def test_a_constant_map_casts_no_vote(encoder, image, threshold, votes, value):
 
 @pytest.mark.parametrize(("low", "high"), [(-2.0, -1.0), (-1.0, 0.0), (-3.0, 1.0)])
 def test_importance_at_or_below_zero_weighs_nothing(encoder, image, low, high):
-    found = rx.Repeat(base=stack(checker(low, high)), repeats=1)(encoder, image, seed=0)
+    found = rx.Repeat(estimator="exact", base=stack(checker(low, high)), repeats=1)(encoder, image, seed=0)
     assert found.importance.unique().tolist() == ([0, 1] if high > 0 else [0])
     assert found.vote_share[::2].eq(1).all()
     assert found.vote_share[1::2].eq(0).all()
@@ -60,14 +62,14 @@ def test_importance_at_or_below_zero_weighs_nothing(encoder, image, low, high):
 
 def test_mixed_signs_stay_a_probability(encoder, image):
     values = torch.randn(24, 20, generator=torch.Generator().manual_seed(0)) - 0.5
-    found = rx.Repeat(base=lambda *_, seed: values, repeats=3)(encoder, image, seed=0)
+    found = rx.Repeat(estimator="exact", base=lambda *_, seed: values, repeats=3)(encoder, image, seed=0)
     assert 0 <= found.importance.min() <= found.importance.max() <= 1
 
 
 def test_a_pixel_at_the_cut_is_important(encoder, image):
     """R ≥ τ, not R > τ: of 1, 2 and 3 with mean 2, two pass."""
     values = torch.tensor([1.0, 2.0, 3.0, 2.0]).repeat(24, 5).tolist()
-    found = rx.Repeat(base=stack(values), repeats=1, votes="binary")(encoder, image, seed=0)
+    found = rx.Repeat(estimator="exact", base=stack(values), repeats=1, votes="binary")(encoder, image, seed=0)
     assert found.importance[0, :4].tolist() == [0, 1, 1, 1]
 
 
@@ -78,7 +80,7 @@ def test_any_callable_is_a_base(encoder, image):
         seeds.append(seed)
         return torch.rand(24, 20, generator=torch.Generator().manual_seed(seed % 2**63))
 
-    found = rx.Repeat(base=mine, repeats=5)(encoder, image, seed=1)
+    found = rx.Repeat(estimator="exact", base=mine, repeats=5)(encoder, image, seed=1)
     assert len(set(seeds)) == 5
     assert isinstance(mine, Importance)
     assert found.provenance["method"]["base"].endswith("mine")
@@ -95,14 +97,14 @@ def test_any_callable_is_a_base(encoder, image):
 )
 def test_a_base_that_gives_no_map(encoder, image, base, message):
     with pytest.raises(rx.RepeatError, match=message):
-        rx.Repeat(base=base)(encoder, image, seed=0)
+        rx.Repeat(estimator="exact", base=base)(encoder, image, seed=0)
 
 
 @pytest.mark.parametrize(
     "make",
     [
         lambda: rx.Repeat(repeats=0),
-        lambda: rx.Repeat(threshold="median"),
+        lambda: rx.Repeat(estimator="exact", threshold="median"),
         lambda: rx.Relax(masks=0),
         lambda: rx.Relax(chunk=0),
     ],
@@ -117,7 +119,9 @@ def test_signed_codes_and_every_kernel(image):
     network = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(3), torch.nn.Flatten(), torch.nn.Linear(27, 6))
     encoder = rx.load_encoder(network)
     for kernel in (rx.Cosine(), rx.Linear(), rx.Polynomial(), rx.Rbf()):
-        found = rx.Repeat(base=rx.Relax(masks=30, similarity=kernel), repeats=3)(encoder, image, seed=0)
+        found = rx.Repeat(estimator="exact", base=rx.Relax(masks=30, similarity=kernel), repeats=3)(
+            encoder, image, seed=0
+        )
         assert found.importance.isfinite().all()
         assert 0 <= found.importance.min() <= found.importance.max() <= 1
         assert 0 < found.vote_share.mean() < 1
@@ -136,7 +140,7 @@ def test_nearly_alike_similarities_keep_their_contrast(image):
     found, explained = relax(encoder, image, seed=0), relax.explain(encoder, image, seed=0)
     assert 0 < (found.max() - found.min()).item() < 1e-9
     assert explained.uncertainty.min() > 0
-    assert 0 < rx.Repeat(base=relax, repeats=2)(encoder, image, seed=0).vote_share.mean() < 1
+    assert 0 < rx.Repeat(estimator="exact", base=relax, repeats=2)(encoder, image, seed=0).vote_share.mean() < 1
 
 
 def test_pixels_that_no_mask_keeps_have_no_importance(encoder, image):
@@ -148,7 +152,9 @@ def test_pixels_that_no_mask_keeps_have_no_importance(encoder, image):
 
 
 def test_provenance_is_enough_to_make_it_again(encoder, image):
-    method = rx.Repeat(base=rx.Relax(masks=10, grid=rx.Grid(keep=0.4)), repeats=2, threshold="li", votes="binary")
+    method = rx.Repeat(
+        estimator="exact", base=rx.Relax(masks=10, grid=rx.Grid(keep=0.4)), repeats=2, threshold="li", votes="binary"
+    )
     made = method(encoder, image, seed=9).provenance
     assert made["method"]["base"]["grid"] == {"name": "Grid", "cells": 7, "keep": 0.4, "style": "relax"}
     assert made["method"]["base"]["similarity"] == {"name": "Cosine"}

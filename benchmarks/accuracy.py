@@ -1,0 +1,104 @@
+"""How near the truth: the fast estimator against K = 10 exact repeats, on real encoders and photos.
+
+Truth is the votes of 60 further independent sets of 1,000 masks. Prints a line per encoder and writes a JSON.
+
+    python benchmarks/accuracy.py SHARED --encoders alexnet squeezenet lite0 vits --images 12 --out accuracy.json
+
+SHARED holds `weights/` and `data/VOCdevkit/` as the tests expect them. Ten minutes on a large GPU, days on a laptop.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import torch
+from scipy.stats import spearmanr
+
+import repeat_xai as rx
+from repeat_xai.explain.votes import indicator, weights
+from repeat_xai.seeds import fold
+
+ENCODERS = {
+    "alexnet": ("torchvision:alexnet", "alexnet_features.safetensors", None),
+    "squeezenet": ("torchvision:squeezenet1_1", "squeezenet1_1.safetensors", None),
+    "lite0": ("efficientnet_lite0", None, None),
+    "vits": ("timm:vit_small_patch14_dinov2", "vit_small_patch14_dinov2.fp16.safetensors", 224),
+}
+REPEATS, FURTHER = 10, 60
+
+
+def votes(encoder, image, relax, *, seed, sets):
+    """Weighted votes of independent sets of masks."""
+    maps = torch.stack([relax(encoder, image, seed=fold(seed, "set", k)) for k in range(sets)]).cpu()
+    return indicator(maps, "mean") * weights(maps, "weighted")
+
+
+def scores(p, truth):
+    """RMSE of p, RMSE of U and Spearman's ρ of U."""
+    u, true_u = p * (1 - p), truth * (1 - truth)
+    rank = spearmanr(u.flatten().numpy(), true_u.flatten().numpy()).statistic
+    return {
+        "rmse_p": (p - truth).square().mean().sqrt().item(),
+        "rmse_u": (u - true_u).square().mean().sqrt().item(),
+        "spearman_u": float(rank),
+    }
+
+
+def judge(encoder, image, *, seed):
+    """One image: ten repeats, the fast estimator, and the truth's own noise."""
+    relax = rx.Relax(masks=1000)
+    every = votes(encoder, image, relax, seed=seed, sets=REPEATS + FURTHER)
+    truth, noise = every[REPEATS:].mean(0), (every[REPEATS:].var(0) / FURTHER).mean().item()
+    fast = rx.Repeat(base=relax)(encoder, image, seed=seed)
+    found = scores(fast.importance.double(), truth)
+    return {
+        "repeats": scores(every[:REPEATS].mean(0), truth),
+        "fast": found,
+        "calls": fast.provenance["encoder_calls"],
+        "stated": fast.provenance["pool"]["error"],
+        "error": max(found["rmse_p"] ** 2 - noise, 0.0) ** 0.5,
+    }
+
+
+def mean(rows, *keys):
+    values = []
+    for row in rows:
+        for key in keys:
+            row = row[key]
+        values.append(row)
+    return sum(values) / len(values)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("shared", type=Path)
+    parser.add_argument("--encoders", nargs="+", choices=ENCODERS, default=list(ENCODERS))
+    parser.add_argument("--images", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("accuracy.json"))
+    options = parser.parse_args()
+    voc = options.shared / "data/VOCdevkit/VOC2012"
+    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: options.images]
+    results = {}
+    for short in options.encoders:
+        name, file, size = ENCODERS[short]
+        weights_file = options.shared / "weights" / file if file else None
+        encoder = rx.load_encoder(name, weights=weights_file, size=size)
+        started, rows = time.perf_counter(), []
+        for photo in names:
+            image = rx.load_image(voc / f"JPEGImages/{photo}.jpg", encoder, protocol="paper")
+            rows.append(judge(encoder, image, seed=options.seed))
+        results[short] = rows
+        ten, fast = (" / ".join(f"{mean(rows, who, key):.3f}" for key in rows[0][who]) for who in ("repeats", "fast"))
+        print(
+            f"{short:10} ten repeats {ten}   fast {fast}   calls {mean(rows, 'calls'):.0f}   "
+            f"stated/true error {mean(rows, 'stated') / mean(rows, 'error'):.2f}   "
+            f"({len(rows)} images, {time.perf_counter() - started:.0f} s)",
+            flush=True,
+        )
+    options.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
