@@ -89,6 +89,8 @@ def _caption(explanation: Explanation) -> str:
     base = method.get("base", method)
     masks = f"masks {base['masks']}" if isinstance(base, dict) and "masks" in base else ""
     runs = f"repeats {method['repeats']}" if "repeats" in method else ""
+    if "pool" in made:
+        runs, masks = f"estimated from a pool of {made['pool']['masks']} masks", ""
     name = Path(explanation.photo.name).name.encode(errors="replace").decode()
     parts = (shorten(name, 60, placeholder="…") or f"{name[:60]}…", made["encoder"]["name"], method["name"].upper())
     return "  ·  ".join(part for part in (*parts, runs, masks) if part)

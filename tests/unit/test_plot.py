@@ -64,6 +64,13 @@ def test_odd_names_are_shown_plainly(explanation, name, tmp_path):
     assert len(title) < 140
 
 
+def test_the_caption_says_how_the_maps_were_made(encoder, image):
+    exact = rx.Repeat(estimator="exact", base=rx.Relax(masks=15), repeats=3)(encoder, image, seed=0)
+    fast = rx.Repeat(base=rx.Relax(masks=15), pool=256)(encoder, image, seed=0)
+    assert "REPEAT  ·  repeats 3  ·  masks 15" in plot.panel(exact).get_suptitle()
+    assert plot.panel(fast).get_suptitle().endswith("REPEAT  ·  estimated from a pool of 256 masks")
+
+
 def test_relax_shows_its_own_scales_and_no_verdict(encoder, image):
     explanation = rx.Relax(masks=15).explain(encoder, image, seed=0)
     titles = [image.axes.get_title() for image in drawn(plot.panel(explanation))]
