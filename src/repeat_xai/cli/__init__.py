@@ -31,6 +31,3 @@ def main() -> None:
     except RepeatError as error:
         typer.echo(f"repeat-xai: {error}", err=True)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
