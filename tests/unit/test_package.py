@@ -44,8 +44,8 @@ def test_memory_does_not_grow_with_the_number_of_masks():
         rx.Relax(masks=int(sys.argv[1])).explain(encoder, image, seed=0)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     """
-    few, many = (int(python(code, masks)) for masks in (1_000, 10_000))
-    assert many - few < 60, f"{few} MiB with 1,000 masks, {many} MiB with 10,000"
+    few, many = (min(int(python(code, masks)) for _ in range(2)) for masks in (1_000, 10_000))
+    assert many - few < 25, f"{few} MiB with 1,000 masks, {many} MiB with 10,000"
 
 
 def test_the_version_is_said_once():
