@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, final
 import torch
 from torch import Tensor
 
-from repeat_xai.engine import Comparison
+from repeat_xai.engine import Estimate, Plan, only, stream
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.masks import Grid
+from repeat_xai.masks import Basis, Grid
+from repeat_xai.seeds import fold
 from repeat_xai.similarity import Cosine
 from repeat_xai.types import Encoder, Image, Kernel
 
@@ -83,16 +84,21 @@ def similarity_range(
     seed: int,
 ) -> SimilarityRange:
     """Measure how alike images stay under random masks, as the paper's appendix figure 1 does."""
-    found, deviations = [], []
-    for image in images:
-        compare = Comparison.of(encoder, image, grid, similarity, chunk)
+
+    def estimate(basis: Basis, image: Image) -> Estimate[tuple[Tensor, float]]:
         values, sums = [], torch.zeros((), device=encoder.device)
-        for draws, s in compare.random(masks, seed=seed):
+        for draws in basis.row(masks, seed=fold(seed, image.photo.digest)):
+            s = yield draws
             values.append(s)
-            sums = sums + compare.basis.sums(draws, torch.stack((s, s**2), 1))
-        first, second = compare.basis.maps(sums) / masks
-        deviations.append((second - first**2).amax().clamp_min(0).sqrt().item())
-        found.append(torch.cat(values).cpu())
+            sums = sums + basis.sums(draws, torch.stack((s, s**2), 1))
+        first, second = basis.maps(sums) / masks
+        deviation = (second - first**2).amax().clamp_min(0).sqrt()
+        read = yield torch.cat((*values, deviation[None]))
+        return read[:-1], read[-1].item()
+
+    plan = Plan(grid, similarity, chunk, masks + 1)
+    pairs = [only(iter((found,))) for found in stream(encoder, images, estimate, plan)]
+    found, deviations = [s for s, _ in pairs], [deviation for _, deviation in pairs]
     if not found:
         raise ConfigurationError("give at least one image to measure similarities on")
     every = torch.stack(found)

@@ -7,6 +7,7 @@ off. What fails is told, and the rest still done.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, final
 
 import PIL.Image
 
+from repeat_xai.engine import Answer
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
 from repeat_xai.explain.repeat import Repeat
 from repeat_xai.files import writing
@@ -22,7 +24,7 @@ from repeat_xai.images import Protocol, load_image
 from repeat_xai.importance.relax import Relax
 from repeat_xai.plot import panel
 from repeat_xai.provenance import request
-from repeat_xai.types import Encoder, Explainer, Explanation
+from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
 
 DPI = 150
@@ -68,44 +70,63 @@ class Gallery:
     """Share of votes that makes a verdict."""
     seed: int
 
-    @property
-    def explainer(self) -> Explainer:
-        return self.method if isinstance(self.method, Repeat) else self.method.explain
-
     def fill(self, paths: Sequence[Path]) -> Iterator[Outcome]:
-        """Explain each image in turn."""
+        """Explain each image, and tell of it when it is done."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=self.folder).close()
         except OSError as error:
             raise OutputError(f"{self.folder}: cannot be written to ({error.strerror}); choose another") from error
+        begun: deque[Path] = deque()
+        settled: deque[Outcome] = deque()
+        for answer in self.method.answers(self.encoder, self._images(paths, begun, settled), seed=self.seed):
+            yield from _drained(settled)
+            yield self._hung(begun.popleft(), answer)
+        yield from _drained(settled)
+
+    def _images(self, paths: Sequence[Path], begun: deque[Path], settled: deque[Outcome]) -> Iterator[Image]:
+        """The images yet to be explained; the others are settled."""
         for path in paths:
             try:
-                yield self._explain(path)
+                image = load_image(path, self.encoder, protocol=self.protocol)
             except ConfigurationError:
                 raise
             except RepeatError as error:
-                yield Outcome(path, error=error)
+                settled.append(Outcome(path, error=error))
+                continue
+            files = self._place(path, image.photo.digest)
+            wanted = request(self.method, self.encoder, image, seed=self.seed) | {"level": self.level}
+            record = _read(files.provenance)
+            if record and all(record.get(k) == v for k, v in json.loads(json.dumps(wanted)).items()):
+                settled.append(Outcome(path, files, record, before=True))
+            else:
+                begun.append(path)
+                yield image
 
-    def _explain(self, path: Path) -> Outcome:
-        image = load_image(path, self.encoder, protocol=self.protocol)
-        stem = path.stem.encode(errors="surrogateescape")[:LONGEST].decode(errors="ignore")
-        files = self._place(stem, image.photo.digest)
-        wanted = request(self.method, self.encoder, image, seed=self.seed) | {"level": self.level}
-        record = _read(files.provenance)
-        if record and all(record.get(k) == v for k, v in json.loads(json.dumps(wanted)).items()):
-            return Outcome(path, files, record, before=True)
-        explanation = self.explainer(self.encoder, image, seed=self.seed)
-        record = {**explanation.provenance, "level": self.level}
-        _hang(explanation, files, record)
+    def _hung(self, path: Path, answer: Answer[Explanation]) -> Outcome:
+        """One image's results on disk."""
+        if isinstance(answer.result, RepeatError):
+            return Outcome(path, error=answer.result)
+        files = self._place(path, answer.image.photo.digest)
+        record = {**answer.result.provenance, "level": self.level}
+        try:
+            _hang(answer.result, files, record)
+        except RepeatError as error:
+            return Outcome(path, error=error)
         return Outcome(path, files, record)
 
-    def _place(self, stem: str, digest: str) -> Files:
+    def _place(self, path: Path, digest: str) -> Files:
         """Where this image's results go: under its own name, numbered where that is another's."""
+        stem = path.stem.encode(errors="surrogateescape")[:LONGEST].decode(errors="ignore")
         number = 1
         while not _free(files := Files.of(self.folder, stem if number == 1 else f"{stem}-{number}"), digest):
             number += 1
         return files
+
+
+def _drained(settled: deque[Outcome]) -> Iterator[Outcome]:
+    while settled:
+        yield settled.popleft()
 
 
 def _hang(explanation: Explanation, files: Files, record: Mapping[str, Any]) -> None:

@@ -10,8 +10,9 @@ sums over any number of masks are kept as one small grid per shift and brought t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, final
 
 import torch
@@ -22,9 +23,12 @@ from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.seeds import uniforms
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
 
 Style = Literal["relax", "rise"]
+
+AT_ONCE = 2048
+"""Masks of a row drawn at a time."""
 
 MOST_CELLS = 50
 """Sums take memory with the fourth power of the cells; beyond this, more than is sensible."""
@@ -101,13 +105,20 @@ class Basis:
         rows, columns = (axis[:, :: max(1, axis.shape[1] // side)] for axis in (self.rows, self.columns))
         return Basis(self.grid, rows, columns)
 
+    def to(self, dtype: torch.dtype) -> Basis:
+        """The same in another precision."""
+        return Basis(self.grid, self.rows.to(dtype), self.columns.to(dtype))
+
+    def row(self, masks: int, *, seed: int) -> Iterator[Draws]:
+        """Masks 0 to `masks` of the endless row that `seed` names, some at a time."""
+        for start in range(0, masks, AT_ONCE):
+            yield self.draw(seed=seed, start=start, stop=min(start + AT_ONCE, masks))
+
     def draw(self, *, seed: int, start: int, stop: int) -> Draws:
         """Masks number `start` to `stop` of the endless row that `seed` names."""
         cells = self.grid.cells**2
-        table = torch.from_numpy(uniforms(seed, start=start, stop=stop, width=cells + 2)).to(self.rows.device)
-        kept = (table[:, :cells] < self.grid.keep).to(self.rows.dtype)
-        ranges = table.new_tensor([len(self.rows), len(self.columns)])
-        return Draws(kept.view(-1, self.grid.cells, self.grid.cells), (table[:, cells:] * ranges).long())
+        table = torch.from_numpy(uniforms(seed, start=start, stop=stop, width=cells + 2))
+        return self._draws(table[:, :cells] < self.grid.keep, table[:, cells:])
 
     def draw_block(self, *, seed: int, number: int) -> Draws:
         """Block `number` of the endless row of designed masks that `seed` names.
@@ -121,14 +132,18 @@ class Basis:
         if self.grid.keep != 0.5:
             return self.draw(seed=seed, start=number * self.grid.block, stop=(number + 1) * self.grid.block)
         width = (order - 1) + cells + 2 * order
-        table = torch.from_numpy(uniforms(seed, start=number, stop=number + 1, width=width)[0]).to(self.rows.device)
+        table = torch.from_numpy(uniforms(seed, start=number, stop=number + 1, width=width)[0])
         ranks, flips, shifts = table[: order - 1], table[order - 1 : -2 * order], table[-2 * order :]
-        columns = hadamard(order, self.rows.device)[:, 1:][:, ranks.argsort()[:cells]]
+        columns = hadamard(order)[:, 1:][:, ranks.argsort()[:cells]]
         signs = columns * torch.where(flips < 0.5, -1, 1)
-        kept = (torch.stack((signs, -signs), 1).flatten(0, 1) > 0).to(self.rows.dtype)
-        ranges = table.new_tensor([len(self.rows), len(self.columns)])
-        moved = (shifts.view(order, 2) * ranges).long().repeat_interleave(2, 0)
-        return Draws(kept.view(-1, self.grid.cells, self.grid.cells), moved)
+        kept = torch.stack((signs, -signs), 1).flatten(0, 1) > 0
+        return self._draws(kept, shifts.view(order, 2).repeat_interleave(2, 0))
+
+    def _draws(self, kept: Bool[Tensor, "masks cells2"], shifts: Float[Tensor, "masks 2"]) -> Draws:
+        """Drawn on the host, and sent to where the basis is."""
+        moved = (shifts * torch.tensor([len(self.rows), len(self.columns)])).long()
+        grids = kept.to(self.rows.dtype).view(-1, self.grid.cells, self.grid.cells)
+        return Draws(sent(grids, self.rows.device), sent(moved, self.rows.device))
 
     def masks(self, draws: Draws, dtype: torch.dtype) -> Float[Tensor, "masks height width"]:
         """The masks themselves, M = A_y g A_xᵀ."""
@@ -152,18 +167,26 @@ class Basis:
         return rows @ inner @ columns.T
 
 
-def hadamard(order: int, device: torch.device) -> Int[Tensor, "order order"]:
+@cache
+def hadamard(order: int) -> Int[Tensor, "order order"]:
     """Sylvester's matrix: entries ±1, columns orthogonal, the first one constant.
 
-    >>> hadamard(2, torch.device("cpu")).tolist()
+    >>> hadamard(2).tolist()
     [[1, 1], [1, -1]]
     """
-    bits = torch.arange(order, device=device)
+    bits = torch.arange(order)
     shared = bits[:, None] & bits
     parity = torch.zeros_like(shared)
     while shared.any():
         parity, shared = parity ^ (shared & 1), shared >> 1
     return 1 - 2 * parity
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host's on the device, without waiting for it to arrive."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def _enlarged(length: int, cells: int, *, mirror: bool) -> Float[Tensor, "length cells"]:

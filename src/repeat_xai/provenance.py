@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
+from collections.abc import Iterator, Mapping
+from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 import PIL
@@ -14,9 +16,13 @@ import timm
 import torch
 import torchvision
 
-from repeat_xai.calls import Meter
-from repeat_xai.types import Encoder, Image
+from repeat_xai.encoders.module import TorchEncoder
+from repeat_xai.engine import Answer
+from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
+
+if TYPE_CHECKING:
+    from repeat_xai.types import Map
 
 VERSIONS = {module.__name__: str(module.__version__) for module in (torch, torchvision, timm, numpy, PIL)}
 
@@ -31,6 +37,7 @@ def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dic
             "weights": encoder.weights,
             "pool": encoder.pool,
             "dtype": str(encoder.dtype).removeprefix("torch."),
+            "precision": encoder.precision if isinstance(encoder, TorchEncoder) else "its own",
         },
         "image": {
             "sha256": image.photo.digest,
@@ -41,18 +48,47 @@ def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dic
     }
 
 
-def record(method: object, encoder: Encoder, image: Image, *, seed: int, meter: Meter) -> dict[str, Any]:
-    """The request, what it was made of and with, and what it cost where."""
+class Maps(NamedTuple):
+    """What a method finds out about one image."""
+
+    importance: Map
+    uncertainty: Map
+    vote_share: Map | None = None
+    about: Mapping[str, Any] = {}
+    """How it went, for the record."""
+
+
+def explained(
+    answers: Iterator[Answer[Maps]], method: object, encoder: Encoder, *, seed: int
+) -> Iterator[Answer[Explanation]]:
+    """Maps as explanations, with what made them and what they cost."""
+    for answer in answers:
+        image = answer.image
+        about = request(method, encoder, image, seed=seed) | _setting(encoder, image)
+        about |= {"encoder_calls": answer.calls, "seconds": round(answer.seconds, 3), "ran": dict(answer.ran)}
+        yield answer.to(partial(_explanation, image=image, about=about))
+
+
+def _explanation(maps: Maps, *, image: Image, about: Mapping[str, Any]) -> Explanation:
+    return Explanation(
+        importance=maps.importance.float(),
+        uncertainty=maps.uncertainty.float(),
+        vote_share=None if maps.vote_share is None else maps.vote_share.float(),
+        photo=image.photo,
+        provenance={**about, **maps.about},
+    )
+
+
+def _setting(encoder: Encoder, image: Image) -> dict[str, Any]:
+    """What was explained where, with what and when."""
     device = torch.cuda.get_device_name(encoder.device) if encoder.device.type == "cuda" else platform.machine()
-    return request(method, encoder, image, seed=seed) | {
+    return {
         "photo": {
             "name": image.photo.name,
             "size": list(image.photo.size),
             "box": list(image.photo.box),
             "input_size": list(image.pixels.shape[1:]),
         },
-        "encoder_calls": meter.calls,
-        "seconds": round(meter.seconds, 3),
         "device": f"{encoder.device} ({device})",
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "versions": {"python": platform.python_version()} | VERSIONS,

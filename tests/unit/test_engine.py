@@ -60,12 +60,12 @@ def fail(_):
     [
         (lambda x: x.mean((2, 3)) * torch.nan, "NaN"),
         (lambda x: torch.ones(len(x), 4), "same code"),
-        (lambda x: x, r"returns \[1, 3, 24, 24\].*choose a pool"),
+        (lambda x: x, r"returns \[21, 3, 24, 24\].*choose a pool"),
         (lambda x: x.mean(), r"returns \[\]"),
         (lambda x: x.mean((2, 3))[:0], r"returns \[0, 3\]"),
         (lambda x: (x.mean((2, 3)),), "returns tuple"),
         (lambda x: x.mean((2, 3)).long(), "int64"),
-        (fail, "fails on a batch of 1×3×24×24: the coil is broken$"),
+        (fail, "fails on a batch of 21×3×24×24: the coil is broken$"),
     ],
     ids=["nan", "constant", "feature map", "scalar", "no codes", "tuple", "integers", "raises"],
 )
@@ -77,7 +77,7 @@ def test_misbehaving_encoders(make, message):
 
 def test_nan_that_comes_only_under_a_mask_is_caught():
     with pytest.raises(rx.RepeatError, match="NaN"):
-        explain(Returns(lambda x: x.mean((2, 3)) / (len(x) == 1)))
+        explain(Returns(lambda x: x.mean((2, 3)) / (len(x) == 10)), chunk=10)
 
 
 def test_a_blank_image_is_refused(network):
@@ -86,7 +86,7 @@ def test_a_blank_image_is_refused(network):
 
 
 def test_the_wrong_number_of_channels(network):
-    with pytest.raises(rx.RepeatError, match="fails on a batch of 1×1×24×24"):
+    with pytest.raises(rx.RepeatError, match="fails on a batch of 21×1×24×24"):
         explain(network, pixels=torch.randn(1, 24, 24))
 
 
@@ -118,7 +118,7 @@ def test_an_encoder_that_works_in_place_leaves_the_image_alone():
     ("kernel", "message"),
     [
         (lambda code, codes: (codes @ code) * torch.nan, "NaN"),
-        (lambda code, codes: (codes @ code)[:, None], r"\[16, 1\] for 16 codes"),
+        (lambda code, codes: (codes @ code)[:, None], r"\[20, 1\] for 20 codes"),
         (lambda code, codes: (codes @ code).numpy(), "ndarray"),
     ],
 )
@@ -145,5 +145,101 @@ def test_an_encoder_of_ones_own_is_counted(encoder, image):
 
 def test_calls_are_counted(encoder, image):
     made = rx.Repeat(estimator="exact", base=rx.Relax(masks=20, chunk=7), repeats=3)(encoder, image, seed=0).provenance
-    assert made["encoder_calls"] == 3 * (20 + 1)
+    assert made["encoder_calls"] == 3 * 20 + 1
     assert rx.Relax(masks=9).explain(encoder, image, seed=0).provenance["encoder_calls"] == 10
+
+
+class Narrow(nn.Module):
+    """Has memory for so many images at once, and says so as torch, the host's allocator or ONNX Runtime would."""
+
+    def __init__(self, body, most, failure):
+        super().__init__()
+        self.body, self.most, self.failure = body, most, failure
+        self.seen = []
+
+    def forward(self, images):
+        self.seen.append(len(images))
+        if len(images) > self.most:
+            raise self.failure
+        return self.body(images)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+        RuntimeError("std::bad_alloc"),
+    ],
+)
+@pytest.mark.parametrize("estimator", ["exact", "fast"])
+def test_too_little_memory_halves_the_batch_and_changes_nothing(network, image, estimator, failure):
+    network = network.double()
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=300), repeats=2, pool=256)
+    plenty = method(rx.load_encoder(network), image, seed=0)
+    narrow = Narrow(network, 9, failure)
+    found = method(rx.load_encoder(narrow), image, seed=0)
+    torch.testing.assert_close(found.importance, plenty.importance, atol=1e-12, rtol=0)
+    assert (
+        found.provenance["encoder_calls"] == plenty.provenance["encoder_calls"] == sum(n for n in narrow.seen if n <= 9)
+    )
+    tried = [n for n in narrow.seen if n > 9]
+    assert tried == sorted(tried, reverse=True)
+    assert len(tried) <= 8
+
+
+def test_no_memory_for_a_single_image(network, image):
+    with pytest.raises(rx.RepeatError, match=r"out of memory on a single image of 3×24×20") as caught:
+        SMALL(rx.load_encoder(Narrow(network, 0, MemoryError())), image, seed=0)
+    assert "\n" not in str(caught.value)
+
+
+def pictures(encoder, count):
+    generator = torch.Generator().manual_seed(0)
+    return [rx.load_image(torch.randn(3, 24, 20, generator=generator), encoder) for _ in range(count)]
+
+
+@pytest.mark.parametrize("estimator", ["exact", "fast"])
+def test_a_stream_gives_what_single_calls_give_in_order(encoder, estimator):
+    images = pictures(encoder, 3)
+    larger = rx.load_image(torch.randn(3, 30, 30, generator=torch.Generator().manual_seed(5)), encoder)
+    images.insert(1, larger)
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=50), repeats=2)
+    for found, image in zip(method.stream(encoder, iter(images), seed=3), images, strict=True):
+        assert found.photo is image.photo
+        assert torch.equal(found.importance, method(encoder, image, seed=3).importance)
+
+
+def test_one_bad_image_in_a_stream_fails_alone(encoder):
+    good, other = pictures(encoder, 2)
+    blank = rx.load_image(torch.zeros(3, 24, 20), encoder)
+    answers = list(SMALL.answers(encoder, [good, blank, other], seed=0))
+    assert [isinstance(answer.result, rx.Explanation) for answer in answers] == [True, False, True]
+    assert "blank" in str(answers[1].result)
+    with pytest.raises(rx.RepeatError, match="blank"):
+        list(rx.Repeat().stream(encoder, [blank], seed=0))
+
+
+def test_several_images_share_a_batch(encoder, monkeypatch):
+    """As on a GPU: batches are filled across images, and the answers are the same."""
+    from repeat_xai.engine.stream import _Line
+
+    images = pictures(encoder, 5)
+    method = rx.Repeat(base=rx.Relax(masks=50), pool=256)
+    alone = [method(encoder, image, seed=1) for image in images]
+    narrow = Narrow(encoder.module, 10_000, None)
+    sharing = rx.load_encoder(narrow)
+    monkeypatch.setattr(_Line, "width", property(lambda line: 3))
+    shared = list(rx.Repeat(base=rx.Relax(masks=50, chunk=200), pool=256).stream(sharing, images, seed=1))
+    for a, b in zip(alone, shared, strict=True):
+        torch.testing.assert_close(a.importance, b.importance, atol=1e-9, rtol=0)
+        assert b.provenance["encoder_calls"] == 257
+    assert sum(narrow.seen) == 5 * 257
+    assert sorted(narrow.seen)[1:] == [200] * 6
+
+
+def test_images_under_way_are_closed_with_the_stream(encoder):
+    stream = rx.Repeat(base=SMALL, pool=256).stream(encoder, iter(pictures(encoder, 3)), seed=0)
+    next(stream)
+    stream.close()

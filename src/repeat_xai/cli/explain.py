@@ -11,6 +11,7 @@ import typer
 
 from repeat_xai.cli.run import explain_all
 from repeat_xai.encoders import load_encoder
+from repeat_xai.encoders.module import Precision, Runtime
 from repeat_xai.errors import ConfigurationError, choose
 from repeat_xai.explain.repeat import Estimator, Repeat
 from repeat_xai.explain.votes import Votes
@@ -29,7 +30,7 @@ def explain(
     ],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
     encoder: Annotated[
-        str, typer.Option(help="efficientnet_lite0, torchvision:NAME or timm:NAME.")
+        str, typer.Option(help="efficientnet_lite0, torchvision:NAME, timm:NAME or onnx:FILE.")
     ] = "efficientnet_lite0",
     weights: Annotated[
         str | None, typer.Option(help="Local safetensors file or state dict; 'random' for an untrained network.")
@@ -62,6 +63,12 @@ def explain(
     level: Annotated[float, typer.Option(help="Share of votes that makes a verdict.")] = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same maps.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    precision: Annotated[
+        Precision, typer.Option(help="Of the encoder; auto: half on a GPU, where that decides no votes.")
+    ] = "auto",
+    runtime: Annotated[
+        Runtime, typer.Option(help="Of the encoder; auto: ONNX Runtime on a CPU, compiled in long runs on a GPU.")
+    ] = "auto",
     chunk: Annotated[int | None, typer.Option(min=1, help="Masked copies at once, if not as suits the device.")] = None,
     data_root: Annotated[Path, typer.Option(help="Where relative image paths are looked up.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per image.")] = False,
@@ -87,7 +94,9 @@ def explain(
     )
     gallery = Gallery(
         folder=out,
-        encoder=load_encoder(encoder, weights=weights, pool=pool, size=size, device=device),
+        encoder=load_encoder(
+            encoder, weights=weights, pool=pool, size=size, device=device, precision=precision, runtime=runtime
+        ),
         method=repeat if method == "repeat" else relax,
         protocol=protocol,
         level=level,

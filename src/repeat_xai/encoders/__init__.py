@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import torch
 from torch import nn
 
-from repeat_xai.encoders import embedded, timm, torchvision
-from repeat_xai.encoders.module import DEVICES, TorchEncoder, from_module
-from repeat_xai.errors import ConfigurationError, EncoderError, at_least
+from repeat_xai.encoders import embedded, onnx, timm, torchvision
+from repeat_xai.encoders.module import DEVICES, Precision, Runtime, TorchEncoder, from_module
+from repeat_xai.encoders.onnx import OnnxEncoder
+from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
 from repeat_xai.types import Preprocessing
 
 SOURCES = {"torchvision": torchvision, "timm": timm}
 
-__all__ = ["TorchEncoder", "load_encoder", "names"]
+__all__ = ["OnnxEncoder", "TorchEncoder", "load_encoder", "names"]
 
 
 def names() -> list[str]:
@@ -32,24 +35,34 @@ def load_encoder(
     preprocessing: Preprocessing | None = None,
     name: str | None = None,
     device: str = "auto",
-) -> TorchEncoder:
+    precision: Precision = "auto",
+    runtime: Runtime = "auto",
+) -> TorchEncoder | OnnxEncoder:
     """The encoder of that name, or the module itself, ready to turn images into codes.
 
     `weights`: a local safetensors file or state dict; one of torchvision's by name, such as "IMAGENET1K_V1"; "random"
     for an untrained network; else the source's default. `pool`: which tensor is the representation: avg, max, cls,
     flatten, none, or head (timm's own). `size`: side of the square input, if not the encoder's own. `preprocessing` and
     `name`: of a module of your own. `device`: auto takes a GPU if there is one, and leaves a module where it is.
+    `precision` and `runtime`: how its masked copies are encoded, if not as is quickest without harm.
     """
     where = _device(device)
+    choose("precision", precision, get_args(Precision))
+    choose("runtime", runtime, get_args(Runtime))
     if size is not None:
         at_least("size", size, 1)
     if isinstance(source, nn.Module):
         if weights is not None:
             raise ConfigurationError("a module has its weights already; give a name to load a file of weights")
         chosen = None if device == "auto" else where
-        return from_module(source, pool=pool, size=size, preprocessing=preprocessing, device=chosen, name=name)
+        encoder = from_module(source, pool=pool, size=size, preprocessing=preprocessing, device=chosen, name=name)
+        return _run_by(encoder, precision, runtime)
     if not isinstance(source, str):
         raise ConfigurationError(f"an encoder is made from a name or an nn.Module, not from {type(source).__name__}")
+    if source.startswith("onnx:"):
+        if (weights, name, precision, runtime) != (None, None, "auto", "auto") or device not in ("auto", "cpu"):
+            raise ConfigurationError("an ONNX file has its own weights and name, and is run on the CPU as it is")
+        return onnx.load(Path(source.removeprefix("onnx:")), pool=pool, size=size, preprocessing=preprocessing)
     if preprocessing is not None or name is not None:
         raise ConfigurationError("a named encoder has its own name and preprocessing; give a module to choose others")
     encoder = _named(source, weights=weights, pool=pool, size=size)
@@ -57,7 +70,13 @@ def load_encoder(
         encoder.module.requires_grad_(False).eval().to(where).to(memory_format=torch.channels_last)
     except torch.OutOfMemoryError as error:
         raise EncoderError(f"{source} does not fit into the memory of {where}; use device cpu") from error
-    return encoder
+    return _run_by(encoder, precision, runtime)
+
+
+def _run_by(encoder: TorchEncoder, precision: Precision, runtime: Runtime) -> TorchEncoder:
+    if runtime == "onnxruntime" and (encoder.device.type != "cpu" or precision not in ("auto", "float32")):
+        raise ConfigurationError("onnxruntime runs encoders on the CPU, in float32; choose another runtime")
+    return replace(encoder, precision=precision, runtime=runtime)
 
 
 def _named(source: str, *, weights: str | Path | None, pool: str | None, size: int | None) -> TorchEncoder:
@@ -83,7 +102,7 @@ def _nearest(source: str) -> str:
     near = sorted(alike, key=lambda name: -alike[name])[:3]
     if alike[near[0]] > 0.7:
         return f"did you mean {' or '.join(near)}?"
-    return f"give {embedded.NAME}, torchvision:NAME or timm:NAME"
+    return f"give {embedded.NAME}, torchvision:NAME, timm:NAME or onnx:FILE"
 
 
 def _device(name: str) -> torch.device:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 IMAGENET = Preprocessing(size=(224, 224), resize=256, mean=IMAGENET_MEAN, std=IMAGENET_STD)
 """What a module of unknown training is taken to expect."""
+Precision = Literal["auto", "float16", "bfloat16", "float32", "float64"]
+Runtime = Literal["auto", "torch", "compiled", "onnxruntime"]
 DEVICES = ("cpu", "cuda")
 """Kinds of device that know float64, which sums are kept in."""
 
@@ -89,6 +91,10 @@ class TorchEncoder:
     preprocessing: Preprocessing
     module: nn.Module
     """Images → codes."""
+    precision: Precision = "auto"
+    """In which its masked copies are encoded: on a GPU half, where that does not decide votes; else its own."""
+    runtime: Runtime = "auto"
+    """By which they are: on a CPU ONNX Runtime, where it gives the same codes; else torch, compiled in long runs."""
 
     @property
     def device(self) -> torch.device:

@@ -17,17 +17,18 @@ error of the whole is then (d² − 2v) n_A n_B / n² + v; that of K independent
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import torch
 from torch import Tensor
 
-from repeat_xai.engine import Comparison
+from repeat_xai.engine import Estimate
 from repeat_xai.explain.votes import Votes, indicator, weights
 from repeat_xai.importance.relax import Relax
-from repeat_xai.masks import Basis, Draws
+from repeat_xai.masks import Basis, Draws, sent
+from repeat_xai.provenance import Maps
 from repeat_xai.seeds import fold, uniforms
-from repeat_xai.types import Encoder, Image
+from repeat_xai.types import Image
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -94,28 +95,27 @@ class Pooled:
         """Encoder calls at most: every block's masks, and the whole image."""
         return self.sizes[-1] * self.base.grid.block + 1
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> tuple[Tally, dict[str, Any]]:
+    def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Maps]:
         """The votes, and how many masks they took, with what error, and why no more."""
-        compare = Comparison.of(encoder, image, self.base.grid, self.base.similarity, self.base.chunk)
-        row = fold(seed, "pool", image.photo.digest)
+        row, size = fold(seed, "pool", image.photo.digest), self.base.grid.block
         blocks: list[Block] = []
         for count in self.sizes:
-            for number in range(len(blocks), count):
-                draws = compare.basis.draw_block(seed=row, number=number)
-                blocks.append(Block(draws, compare(draws)))
-            compare.check()
-            error, target = self.judge(compare.basis.thinned(JUDGED), blocks, seed=row)
+            new = [basis.draw_block(seed=row, number=number) for number in range(len(blocks), count)]
+            similarity = yield Draws(*(torch.cat(parts) for parts in zip(*new, strict=True)))
+            blocks += [Block(draws, part) for draws, part in zip(new, torch.split(similarity, size), strict=True)]
+            error, target = (yield self.judge(basis.thinned(JUDGED), blocks, seed=row)).tolist()
             if error <= (self.tolerance or MARGIN * target):
                 break
         reached = error <= (self.tolerance or target)
-        why = "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling"
         about = {
-            "masks": len(blocks) * self.base.grid.block,
+            "masks": len(blocks) * size,
             "error": error,
             "error_of_repeats": target,
-            "stopped": why,
+            "stopped": "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling",
         }
-        return self.tally(compare.basis, Block.join(blocks), seed=fold(row, "whole")), about
+        tally = self.tally(basis, Block.join(blocks), seed=fold(row, "whole"))
+        p, share = yield torch.stack((tally.p, tally.vote_share))
+        return Maps(p, p * (1 - p), share, {"pool": about})
 
     def tally(self, basis: Basis, pool: Block, *, seed: int) -> Tally:
         """Cut and count the resampled maps."""
@@ -124,7 +124,7 @@ class Pooled:
         p, square, share = (torch.zeros_like(centre) for _ in range(3))
         for start in range(0, RESAMPLES, AT_ONCE):
             counts = resample(len(pool.similarity), self.base.masks, seed=seed, start=start, stop=start + AT_ONCE)
-            maps = relax_maps(basis, pool, counts.to(centre.device), self.base) + centre
+            maps = relax_maps(basis, pool, sent(counts, centre.device), self.base) + centre
             chosen = indicator(maps, self.threshold).double()
             voted = chosen * weights(maps, self.votes)
             p += voted.sum(0) / RESAMPLES
@@ -132,18 +132,18 @@ class Pooled:
             share += chosen.sum(0) / RESAMPLES
         return Tally(p, share, (square - p**2).clamp_min(0) * RESAMPLES / (RESAMPLES - 1))
 
-    def judge(self, basis: Basis, blocks: list[Block], *, seed: int) -> tuple[float, float]:
+    def judge(self, basis: Basis, blocks: list[Block], *, seed: int) -> Float[Tensor, 2]:
         """The error of p from these blocks, and that of `repeats` independent repeats."""
         half = len(blocks) // 2
         a, b = (
             self.tally(basis, Block.join(part), seed=fold(seed, name))
             for name, part in (("a", blocks[:half]), ("b", blocks[half:]))
         )
-        variance = float((a.variance + b.variance).mean() / 2)
+        variance = (a.variance + b.variance).mean() / 2
         resampling = variance / RESAMPLES
         share = half * (len(blocks) - half) / len(blocks) ** 2
-        apart = float((a.p - b.p).square().mean()) - 2 * resampling
-        return (max(apart, 0.0) * share + resampling) ** 0.5, (variance / self.repeats) ** 0.5
+        apart = (a.p - b.p).square().mean() - 2 * resampling
+        return torch.stack((apart.clamp_min(0) * share + resampling, variance / self.repeats)).sqrt()
 
 
 def mean_map(basis: Basis, pool: Block, relax: Relax) -> Map:

@@ -10,21 +10,25 @@ the mean of true Bernoulli samples.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, final, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Literal, final, get_args
 
 import torch
 from torch import Tensor
 
 from repeat_xai.calls import metering
+from repeat_xai.engine import Answer, Estimate, only, stream
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
 from repeat_xai.explain.pool import Pooled
 from repeat_xai.explain.votes import Votes, indicator, weights
 from repeat_xai.importance.relax import Relax
-from repeat_xai.provenance import record
+from repeat_xai.masks import Basis
+from repeat_xai.provenance import Maps, explained
 from repeat_xai.seeds import fold
 from repeat_xai.thresholds import THRESHOLDS
-from repeat_xai.types import Encoder, Explanation, Image, Importance, expect
+from repeat_xai.types import Encoder, Explanation, Image, Importance, expect, expect_encoder
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
@@ -64,38 +68,57 @@ class Repeat:
     @property
     def calls(self) -> int | None:
         """Encoder calls per image, at most, where that is known beforehand."""
-        if self.estimator == "fast" and isinstance(self.base, Relax):
-            return self._pooled(self.base).calls
+        if isinstance(self.base, Relax):
+            return self._pooled(self.base).calls if self.estimator == "fast" else self.repeats * self.base.masks + 1
         base = getattr(self.base, "calls", None)
         return None if base is None else self.repeats * int(base)
 
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
-        expect(encoder, image)
-        about: dict[str, Any] = {}
-        with metering() as meter:
-            if self.estimator == "fast" and isinstance(self.base, Relax):
-                tally, about = self._pooled(self.base)(encoder, image, seed=seed)
-                p, share = tally.p.cpu(), tally.vote_share.cpu()
-            else:
-                if self.estimator == "fast":
-                    warnings.warn("the fast estimator needs Relax as its base; exact repeats are used", stacklevel=2)
-                p, share = self._exact(encoder, image, seed=seed)
-        return Explanation(
-            importance=p.float(),
-            uncertainty=(p * (1 - p)).float(),
-            vote_share=share.float(),
-            photo=image.photo,
-            provenance=record(self, encoder, image, seed=seed, meter=meter) | ({"pool": about} if about else {}),
-        )
+        return only(self.answers(encoder, (image,), seed=seed))
 
-    def _exact(self, encoder: Encoder, image: Image, *, seed: int) -> tuple[Map, Map]:
-        p = share = torch.zeros(image.pixels.shape[1:], dtype=torch.float64)
+    def stream(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Explanation]:
+        """Many images, in order: on a GPU several are under way at once, so that it never waits."""
+        for answer in self.answers(encoder, images, seed=seed):
+            yield only(iter((answer,)))
+
+    def answers(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Answer[Explanation]]:
+        """The same, each with what it cost, or why it failed."""
+        expect_encoder(encoder)
+        if isinstance(self.base, Relax):
+            estimate = partial(self._pooled(self.base).estimate if self.estimator == "fast" else self._exact, seed=seed)
+            found = stream(encoder, images, estimate, self.base.plan._replace(calls=self.calls or 0))
+        else:
+            if self.estimator == "fast":
+                warnings.warn("the fast estimator needs Relax as its base: exact repeats are used", stacklevel=2)
+            found = (self._run(encoder, image, seed=seed) for image in images)
+        return explained(found, self, encoder, seed=seed)
+
+    def _exact(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Maps]:
+        """K runs of RELAX."""
+        assert isinstance(self.base, Relax)
+        p = share = torch.zeros((), dtype=torch.float64, device=basis.rows.device)
         for repeat in range(self.repeats):
-            importance = self._base_map(encoder, image, seed=fold(seed, "repeat", repeat))[None]
-            chosen = indicator(importance, self.threshold)[0].double()
-            p = p + chosen * weights(importance, self.votes)[0] / self.repeats
-            share = share + chosen / self.repeats
-        return p, share
+            moments = yield from self.base.moments(basis, image, seed=fold(seed, "repeat", repeat))
+            p, share = self._voted(self.base.importance(moments), p, share)
+        p, share = yield torch.stack((p, share))
+        return Maps(p, p * (1 - p), share)
+
+    def _run(self, encoder: Encoder, image: Image, *, seed: int) -> Answer[Maps]:
+        """K runs of any base."""
+        expect(encoder, image)
+        p = share = torch.zeros((), dtype=torch.float64)
+        with metering() as meter:
+            try:
+                for repeat in range(self.repeats):
+                    p, share = self._voted(self._base_map(encoder, image, seed=fold(seed, "repeat", repeat)), p, share)
+            except EncoderError as error:
+                return Answer(image=image, result=error)
+        return Answer(image=image, result=Maps(p, p * (1 - p), share), calls=meter.calls, seconds=meter.seconds)
+
+    def _voted(self, importance: Map, p: Tensor, share: Tensor) -> tuple[Map, Map]:
+        """One repeat's votes added."""
+        chosen = indicator(importance[None], self.threshold)[0].double()
+        return p + chosen * weights(importance[None], self.votes)[0] / self.repeats, share + chosen / self.repeats
 
     def _pooled(self, base: Relax) -> Pooled:
         return Pooled(

@@ -8,19 +8,20 @@ figures, and U by nothing. Each reading has its name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, final, get_args
 
 import torch
 from torch import Tensor
 
-from repeat_xai.calls import metering
-from repeat_xai.engine import Comparison
+from repeat_xai.engine import Answer, Estimate, Plan, only, stream
 from repeat_xai.errors import ConfigurationError, at_least, choose
-from repeat_xai.masks import Grid
-from repeat_xai.provenance import record
+from repeat_xai.masks import Basis, Grid
+from repeat_xai.provenance import Maps, explained
+from repeat_xai.seeds import fold
 from repeat_xai.similarity import Cosine
-from repeat_xai.types import Encoder, Explanation, Image, Kernel, expect
+from repeat_xai.types import Encoder, Explanation, Image, Kernel
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
@@ -75,25 +76,36 @@ class Relax:
         """Encoder calls per image: its masked copies, and itself."""
         return self.masks + 1
 
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.grid, self.similarity, self.chunk, self.calls)
+
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
         """The importance map, in float64."""
-        return self._importance(self._moments(encoder, image, seed=seed))
+
+        def estimate(basis: Basis, image: Image) -> Estimate[Map]:
+            moments = yield from self.moments(basis, image, seed=seed)
+            return (yield self.importance(moments))
+
+        return only(stream(encoder, (image,), estimate, self.plan))
 
     def explain(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
         """Importance with RELAX's own uncertainty: how much the similarities behind each pixel vary."""
-        with metering() as meter:
-            moments = self._moments(encoder, image, seed=seed)
-            importance = self._importance(moments)
-            uncertainty = self._uncertainty(moments, importance)
-        return Explanation(
-            importance=importance.float().cpu(),
-            uncertainty=uncertainty.float().cpu(),
-            vote_share=None,
-            photo=image.photo,
-            provenance=record(self, encoder, image, seed=seed, meter=meter),
-        )
+        return only(self.answers(encoder, (image,), seed=seed))
 
-    def _importance(self, m: Moments) -> Map:
+    def answers(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Answer[Explanation]]:
+        """`explain` for many images, each with what it cost, or why it failed."""
+
+        def estimate(basis: Basis, image: Image) -> Estimate[Maps]:
+            moments = yield from self.moments(basis, image, seed=seed)
+            importance = self.importance(moments)
+            importance, uncertainty = yield torch.stack((importance, self._uncertainty(moments, importance)))
+            return Maps(importance, uncertainty)
+
+        return explained(stream(encoder, images, estimate, self.plan), self, encoder, seed=seed)
+
+    def importance(self, m: Moments) -> Map:
+        """R."""
         if self.normalise == "count":
             return (m.first + m.origin * m.masks) / self.masks
         return torch.where(m.masks > 0, m.origin + m.first / m.masks, 0.0)
@@ -107,13 +119,13 @@ class Relax:
             return squares / self.masks
         return torch.where(m.masks > 0, squares / m.masks, 0.0)
 
-    def _moments(self, encoder: Encoder, image: Image, *, seed: int) -> Moments:
-        expect(encoder, image)
-        compare = Comparison.of(encoder, image, self.grid, self.similarity, self.chunk)
-        origin, sums = None, torch.zeros((), device=encoder.device)
-        for draws, similarity in compare.random(self.masks, seed=seed):
+    def moments(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Moments]:
+        """Sums over the masks that the seed and the image name."""
+        origin, sums = None, torch.zeros((), device=basis.rows.device)
+        for draws in basis.row(self.masks, seed=fold(seed, image.photo.digest)):
+            similarity = yield draws
             origin = similarity[0] if origin is None else origin
             away = similarity - origin
-            sums = sums + compare.basis.sums(draws, torch.stack((torch.ones_like(away), away, away**2), 1))
+            sums = sums + basis.sums(draws, torch.stack((torch.ones_like(away), away, away**2), 1))
         assert origin is not None
-        return Moments(origin, *compare.basis.maps(sums))
+        return Moments(origin, *basis.maps(sums))

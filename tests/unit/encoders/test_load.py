@@ -255,7 +255,7 @@ def test_weights_that_cannot_be_used(tmp_path, capsys, kind, suffix, message):
         ("torchvision:resnet51", "torchvision:resnet50"),
         ("timm:vit_smal_patch16_224", "timm:vit_small_patch16_224"),
         ("efficientnet_lite", "efficientnet_lite0"),
-        ("onnx:x", "torchvision:NAME"),
+        ("keras:x", "torchvision:NAME"),
     ],
 )
 def test_an_unknown_name_brings_the_nearest(name, near):

@@ -1,0 +1,140 @@
+"""ONNX Runtime: `onnx:FILE` → encoder, and a torch module → the same network, several times faster on a CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import torch
+from torch import Tensor, nn
+
+from repeat_xai.calls import tell
+from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, sized
+from repeat_xai.encoders.weights import described
+from repeat_xai.errors import EncoderError, choose, reason
+from repeat_xai.types import Preprocessing
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+AGREES = 1e-4
+"""How far an exported network's codes may be from torch's, as a share of the largest value."""
+ERRORS = 3
+"""ONNX Runtime's level of logging at which it only tells of errors."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OnnxEncoder:
+    """A network in an ONNX file, run on the CPU; its first output holds the features."""
+
+    name: str
+    weights: str
+    pool: str
+    preprocessing: Preprocessing
+    session: Any
+    """ONNX Runtime's."""
+    batch: int | None
+    """The one size of batch it takes, if it takes no other."""
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.float32
+
+    def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
+        parts = torch.split(images.to("cpu", torch.float32), self.batch or len(images))
+        features = torch.cat([self._features(part) for part in parts])
+        tell(len(images))
+        return POOLS[self.pool](features, int(self.pool == "cls"))
+
+    def _features(self, images: Tensor) -> Tensor:
+        missing = (self.batch or len(images)) - len(images)
+        filled = torch.cat((images, images[-1:].expand(missing, -1, -1, -1)))
+        return _run(self.session, filled)[: len(images)]
+
+
+def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Preprocessing | None) -> OnnxEncoder:
+    """The network in the file; its size is read from it, the rest of its preprocessing taken to be ImageNet's."""
+    choose("pool", pool or "none", POOLS)
+    if not path.is_file():
+        raise EncoderError(f"{path}: no such ONNX file")
+    try:
+        session = _session(str(path))
+    except ImportError as error:
+        raise EncoderError("onnx: encoders need ONNX Runtime; pip install onnxruntime") from error
+    except Exception as error:  # its errors have no common class
+        raise EncoderError(f"{path}: cannot be read as an ONNX network ({reason(error)})") from error
+    wanted = session.get_inputs()
+    if len(wanted) != 1 or len(wanted[0].shape) != 4 or wanted[0].type != "tensor(float)":
+        about = " and ".join(f"{i.type} {i.shape}" for i in wanted)
+        raise EncoderError(f"{path}: takes {about}, not one float tensor [batch, channels, height, width]")
+    batch, _, height, width = (side if isinstance(side, int) else None for side in wanted[0].shape)
+    how = preprocessing or IMAGENET
+    if size is not None:
+        how = sized(how, size)
+    elif preprocessing is None and height is not None and width is not None:
+        how = sized(how, height) if height == width else replace(how, size=(height, width), resize=(height, width))
+    if how.size != (height or how.size[0], width or how.size[1]):
+        raise EncoderError(f"{path}: takes images of {height}×{width}, not of {how.size[0]}×{how.size[1]}")
+    return OnnxEncoder(
+        name=f"onnx:{path.name}",
+        weights=described(path),
+        pool=pool or "none",
+        preprocessing=how,
+        session=session,
+        batch=batch,
+    )
+
+
+def exported(module: nn.Module, shape: torch.Size) -> Callable[[Tensor], Tensor]:
+    """The module's codes for batches of this shape, by ONNX Runtime; refused where they are not the module's own."""
+    probe = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    try:
+        with torch.no_grad(), evaluating(module), _quietly():
+            codes = module(probe)
+            program = torch.onnx.export(module, (probe,), dynamo=True, verbose=False)
+            assert program is not None
+            session = _session(program.model_proto.SerializeToString())
+        found = _run(session, probe)
+    except Exception as error:  # the exporter meets what it cannot do with errors of every kind
+        raise EncoderError(f"cannot be exported to ONNX Runtime ({reason(error)})") from error
+    if found.shape != codes.shape or not (found - codes).abs().max() <= AGREES * codes.abs().max():
+        raise EncoderError("gives other codes when exported to ONNX Runtime")
+    return lambda images: _run(session, images)
+
+
+def _session(model: str | bytes) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.log_severity_level = ERRORS
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _run(session: Any, images: Tensor) -> Tensor:
+    (source, *_), (target, *_) = session.get_inputs(), session.get_outputs()
+    return torch.from_numpy(session.run([target.name], {source.name: images.contiguous().numpy()})[0])
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """The exporter speaks to its own developers."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,239 @@
+"""Masked copies of images through the encoder, a batch at a time: memory does not grow with their number.
+
+Nothing here waits for the device. What may be wrong with an image is noted there, and read with its results.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from repeat_xai.calls import metering, tell
+from repeat_xai.engine.forward import Batch, forward_of, renew
+from repeat_xai.engine.precision import rounding
+from repeat_xai.errors import ConfigurationError, EncoderError, reason
+from repeat_xai.masks import Basis, Draws, Grid, sent
+from repeat_xai.types import Encoder, Image, Kernel
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+CHUNKS = {"cpu": 16, "cuda": 256}
+"""Masked copies of 224×224 pixels through the encoder at once: more fill a GPU, but only crowd a CPU's caches."""
+MOST = 2048
+SHARE = 64
+"""A batch may hold an image for every so many copies."""
+NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "bad allocation")
+"""How lack of memory is worded where it has no class of its own."""
+
+
+class Plan(NamedTuple):
+    """How an estimate means to question an encoder."""
+
+    grid: Grid
+    similarity: Kernel
+    chunk: int | None
+    """Masked copies at once, if not as suits the device."""
+    calls: int
+    """An image, at most."""
+
+
+class Notes(NamedTuple):
+    """What may be wrong with an image, on the device."""
+
+    broken_codes: Tensor
+    broken_similarities: Tensor
+    grain: Tensor
+    """Rounding error of the first masked copy's code."""
+    apart: Tensor
+    """Largest difference from it of any other's."""
+    spread: Tensor
+    """Standard deviation of the first similarities."""
+
+
+@final
+class Subject:
+    """An image on the device, its code, and what may be wrong with it."""
+
+    def __init__(self, pixels: Float[Tensor, "channels height width"]) -> None:
+        self.pixels = pixels
+        self.calls = 0
+        self.notes = Notes(*torch.zeros(len(Notes._fields), dtype=torch.float64, device=pixels.device))
+        self._code: Tensor | None = None
+        self._first: Tensor | None = None
+
+    def compare(self, similarity: Kernel, codes: Float[Tensor, "rows dim"]) -> Float[Tensor, " masks"]:
+        """How alike the image stays, in float64; the first code ever given is the image's own."""
+        self.calls += len(codes)
+        notes = self.notes._replace(broken_codes=self.notes.broken_codes + ~codes.isfinite().all())
+        if self._code is None:
+            self._code, codes = codes[0].double(), codes[1:]
+        found = _measured(similarity, self._code, codes.double()) if len(codes) else self._code[:0]
+        if len(codes):
+            if self._first is None:
+                self._first = codes[0]
+                grain = torch.finfo(codes.dtype).eps * codes[0].abs().amax().double()
+                notes = notes._replace(grain=grain, spread=found.std(correction=0))
+            notes = notes._replace(
+                broken_similarities=notes.broken_similarities + ~found.isfinite().all(),
+                apart=torch.maximum(notes.apart, (codes - self._first).abs().amax().double()),
+            )
+        self.notes = notes
+        return found
+
+
+@final
+@dataclass(eq=False)
+class Question:
+    """How alike does an image stay under these masks?"""
+
+    subject: Subject
+    draws: Draws
+    """The first mask of all stands for none."""
+    begun: int = 0
+    answers: list[Tensor] = field(default_factory=list)
+    failure: EncoderError | None = None
+
+    @property
+    def left(self) -> int:
+        """Copies yet to be encoded."""
+        return len(self.draws.grids) - self.begun
+
+
+@final
+class Engine:
+    """An encoder at work on images of one shape."""
+
+    def __init__(self, encoder: Encoder, shape: torch.Size, plan: Plan) -> None:
+        renew(encoder)
+        self.encoder, self.shape, self.plan = encoder, shape, plan
+        _, height, width = shape
+        self.basis = Basis.of(plan.grid, height, width, encoder.device)
+        self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
+        usual = CHUNKS.get(encoder.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
+        self.chunk = plan.chunk or min(max(usual, 1), MOST)
+        self.runtime = ""
+        self.preparing = 0.0
+        """Seconds spent so far on making the encoder ready."""
+        self._rounded = self.basis.to(self.rounding.dtype)
+        self._queue: deque[Question] = deque()
+
+    @property
+    def images(self) -> int:
+        """In a batch, at most."""
+        return max(1, self.chunk // SHARE)
+
+    @property
+    def waiting(self) -> int:
+        """Copies to be encoded."""
+        return sum(question.left for question in self._queue)
+
+    def subject(self, image: Image) -> Subject:
+        return Subject(sent(image.pixels, self.encoder.device).to(self.rounding.dtype))
+
+    def ask(self, subject: Subject, draws: Draws) -> Question:
+        """Queue an image under these masks; the first time, the image itself before them."""
+        if not subject.calls:
+            draws = Draws(*(torch.cat((part[:1], part)) for part in draws))
+        self._queue.append(Question(subject, draws))
+        return self._queue[-1]
+
+    def launch(self) -> list[Question]:
+        """Encode a batch of the copies that wait: the questions that are then answered, or have failed.
+
+        Where memory does not suffice, none: the next batch is half as large.
+        """
+        taken: list[tuple[Question, int]] = []
+        room = self.chunk
+        for question in islice(self._queue, self.images):
+            if room:
+                taken.append((question, min(room, question.left)))
+                room -= taken[-1][1]
+        counts = [count for _, count in taken]
+        try:
+            codes = self._encode(taken, rows=sum(counts))
+        except EncoderError as error:
+            for question, _ in taken:
+                question.failure = error
+        else:
+            if codes is None:
+                self.chunk //= 2
+                torch.cuda.empty_cache()
+                return []
+            for (question, count), part in zip(taken, torch.split(codes, counts), strict=True):
+                question.begun += count
+                question.answers.append(question.subject.compare(self.plan.similarity, part))
+        done = [question for question, _ in taken if question.failure or not question.left]
+        self._queue = deque(question for question in self._queue if question not in done)
+        return done
+
+    def _encode(self, taken: list[tuple[Question, int]], *, rows: int) -> Float[Tensor, "rows dim"] | None:
+        """One code a copy; none where there is too little memory for so many."""
+        name, shape = self.encoder.name, "×".join(map(str, (rows, *self.shape)))
+        try:
+            started = time.perf_counter()
+            size = (self.images, *self.shape)
+            forward = forward_of(self.encoder, self._rounded, torch.Size(size), chunk=self.chunk, calls=self.plan.calls)
+            self.preparing += time.perf_counter() - started
+            self.runtime = forward.runtime
+            with metering() as meter:
+                codes = forward.run(self._batch(taken, fixed=forward.fixed), self._rounded)
+            if not meter.calls:
+                tell(rows)
+        except EncoderError:
+            raise
+        except Exception as error:  # any module may fail in any way
+            if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(
+                words in str(error).lower() for words in NO_MEMORY
+            ):
+                raise EncoderError(f"{name}: fails on a batch of {shape}: {reason(error)}") from error
+            if self.chunk == 1:
+                raise EncoderError(f"{name}: out of memory on a single image of {shape[2:]}") from error
+            return None
+        return _checked(codes, name, self.chunk if forward.fixed else rows)[:rows]
+
+    def _batch(self, taken: list[tuple[Question, int]], *, fixed: bool) -> Batch:
+        """Copies to be made; filled up with the last image and the last copy where batches have one size."""
+        images = [question.subject.pixels for question, _ in taken]
+        counts = [count for _, count in taken]
+        whole = [not (question.subject.calls + i) for question, count in taken for i in range(count)]
+        which = np.repeat(np.arange(len(taken)), counts).tolist()
+        parts = [Draws(*(part[q.begun : q.begun + count] for part in q.draws)) for q, count in taken]
+        draws = parts[0] if len(parts) == 1 else Draws(*(torch.cat(every) for every in zip(*parts, strict=True)))
+        if fixed:
+            missing = self.chunk - len(which)
+            images += images[-1:] * (self.images - len(images))
+            which += which[-1:] * missing
+            whole += whole[-1:] * missing
+            draws = Draws(*(torch.cat((part, part[-1:].repeat(missing, *[1] * (part.ndim - 1)))) for part in draws))
+        device = self.encoder.device
+        flags = sent(torch.tensor((which, whole)), device)
+        return Batch(torch.stack(images), flags[0], flags[1].bool(), draws)
+
+
+def _checked(codes: object, name: str, rows: int) -> Float[Tensor, "rows dim"]:
+    if not isinstance(codes, Tensor):
+        raise EncoderError(f"{name}: returns {type(codes).__name__}; wrap it so that it returns a tensor")
+    if codes.ndim != 2 or len(codes) != rows or not codes.shape[1]:
+        raise EncoderError(
+            f"{name}: returns {list(codes.shape)} for {rows} images, not one code per image [{rows}, dim]; "
+            "choose a pool such as avg, cls or flatten"
+        )
+    if not codes.is_floating_point():
+        raise EncoderError(f"{name}: returns codes of {codes.dtype}, not floats")
+    return codes
+
+
+def _measured(similarity: Kernel, code: Tensor, codes: Tensor) -> Float[Tensor, " masks"]:
+    found = similarity(code, codes)
+    if not isinstance(found, Tensor) or found.shape != codes.shape[:1]:
+        shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise ConfigurationError(f"the similarity gives {shape} for {len(codes)} codes, not a number each")
+    return found.double()

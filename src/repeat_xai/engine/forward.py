@@ -1,0 +1,168 @@
+"""How an encoder is run: by which runtime and in which precision, made ready once and kept as long as the encoder."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from repeat_xai.encoders import onnx
+from repeat_xai.encoders.module import TorchEncoder, evaluating, full_precision
+from repeat_xai.errors import EncoderError
+from repeat_xai.masks import Basis, Draws
+from repeat_xai.types import Encoder
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+WORTH_EXPORTING = 512
+"""Calls an image from which a CPU runs the encoder by ONNX Runtime: exporting takes seconds, and doubles the speed."""
+WORTH_COMPILING = 60.0
+"""Seconds a GPU has spent on an encoder before it is compiled: about as long as compiling takes."""
+
+
+class Batch(NamedTuple):
+    """Masked copies to be made, of one or several images."""
+
+    images: Float[Tensor, "images channels height width"]
+    which: Int[Tensor, " rows"]
+    """The image of each copy."""
+    whole: Bool[Tensor, " rows"]
+    """Whether the copy is the image as it is."""
+    draws: Draws
+
+
+def masked(batch: Batch, basis: Basis) -> Float[Tensor, "rows channels height width"]:
+    """The masked copies, in the images' precision."""
+    masks = torch.where(batch.whole[:, None, None], 1.0, basis.masks(batch.draws, batch.images.dtype))
+    return (batch.images if len(batch.images) == 1 else batch.images[batch.which]) * masks[:, None]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Forward:
+    """An encoder made ready to run."""
+
+    run: Callable[[Batch, Basis], Any]
+    """Codes, as far as the encoder can be trusted."""
+    runtime: str
+    fixed: bool = False
+    """Takes batches of one size only."""
+
+
+@dataclass(eq=False)
+class _Ready:
+    """What has been made ready for an encoder with these weights, and for how long it has been used."""
+
+    weights: list[float] = field(default_factory=list)
+    modules: dict[torch.dtype, nn.Module] = field(default_factory=dict)
+    forwards: dict[tuple[object, ...], Forward] = field(default_factory=dict)
+    spent: float = 0.0
+
+
+_ready: WeakKeyDictionary[Encoder, _Ready] = WeakKeyDictionary()
+
+
+def spent(encoder: Encoder, seconds: float) -> None:
+    """Say that an encoder has been run for so long."""
+    _kept(encoder).spent += seconds
+
+
+def renew(encoder: Encoder) -> None:
+    """Forget what was made ready if the encoder's weights have changed since, by whatever means."""
+    if isinstance(encoder, TorchEncoder) and _kept(encoder).weights != (now := _fingerprint(encoder.module)):
+        _ready[encoder] = _Ready(weights=now)
+
+
+def forward_of(encoder: Encoder, basis: Basis, shape: torch.Size, *, chunk: int, calls: int) -> Forward:
+    """The quickest way known to run the encoder on so many copies of images of this shape, and so many an image."""
+    if not isinstance(encoder, TorchEncoder):
+        return Forward(run=lambda batch, basis: encoder(masked(batch, basis)), runtime="its own")
+    kept, wanted, dtype = _kept(encoder), encoder.runtime, basis.rows.dtype
+    if wanted == "auto":
+        compiling = encoder.device.type == "cuda" and kept.spent > WORTH_COMPILING
+        exporting = encoder.device.type == "cpu" and dtype == torch.float32 and calls >= WORTH_EXPORTING
+        wanted = "compiled" if compiling else "onnxruntime" if exporting else "torch"
+    if wanted == "torch":
+        return eager(encoder, dtype)
+    key = (wanted, dtype, shape, chunk)
+    if key not in kept.forwards:
+        make = _compiled if wanted == "compiled" else _exported
+        kept.forwards[key] = make(encoder, basis, shape, chunk)
+    return kept.forwards[key]
+
+
+def eager(encoder: TorchEncoder, dtype: torch.dtype) -> Forward:
+    """Plain torch, for batches of any size."""
+    module = _module(encoder, dtype)
+    return Forward(run=_running(module, _Masked(module)), runtime="torch")
+
+
+def _compiled(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int) -> Forward:
+    module, device = _module(encoder, basis.rows.dtype), encoder.device
+    run = _running(module, torch.compile(_Masked(module), dynamic=False))
+    which = torch.zeros(chunk, dtype=torch.long, device=device)
+    blank = Batch(
+        torch.zeros(shape, dtype=basis.rows.dtype, device=device),
+        which,
+        which > 0,
+        basis.draw(seed=0, start=0, stop=chunk),
+    )
+    run(blank, basis)
+    return Forward(run=run, runtime="compiled", fixed=True)
+
+
+def _exported(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int) -> Forward:
+    try:
+        codes = onnx.exported(_module(encoder, basis.rows.dtype), torch.Size((chunk, *shape[1:])))
+    except EncoderError as error:
+        if encoder.runtime == "auto":
+            return eager(encoder, basis.rows.dtype)
+        raise EncoderError(f"{encoder.name} {error}; use another runtime") from error
+    return Forward(run=lambda batch, basis: codes(masked(batch, basis)), runtime="onnxruntime", fixed=True)
+
+
+@final
+class _Masked(nn.Module):
+    """Masking and encoding as one graph."""
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, batch: Batch, basis: Basis) -> Any:
+        return self.body(masked(batch, basis).contiguous(memory_format=torch.channels_last))
+
+
+def _running(module: nn.Module, graph: Callable[[Batch, Basis], Any]) -> Callable[[Batch, Basis], Any]:
+    def run(batch: Batch, basis: Basis) -> Any:
+        with torch.no_grad(), evaluating(module), full_precision():
+            return graph(batch, basis)
+
+    return run
+
+
+def _module(encoder: TorchEncoder, dtype: torch.dtype) -> nn.Module:
+    """The encoder's own module, or a copy of it in another precision."""
+    modules = _kept(encoder).modules
+    if dtype == encoder.dtype:
+        return encoder.module
+    if dtype not in modules:
+        modules[dtype] = copy.deepcopy(encoder.module).to(dtype).to(memory_format=torch.channels_last)
+    return modules[dtype]
+
+
+def _kept(encoder: Encoder) -> _Ready:
+    return _ready.setdefault(encoder, _Ready())
+
+
+def _fingerprint(module: nn.Module) -> list[float]:
+    """A number for every tensor of weights, sensitive to each of its values and to their order."""
+    tensors = [t.detach().flatten() for t in module.state_dict().values() if t.is_floating_point() and t.numel()]
+    numbers = [t @ torch.linspace(1, 2, len(t), dtype=t.dtype, device=t.device) for t in tensors]
+    return torch.stack([n.double() for n in numbers]).tolist() if numbers else []

@@ -1,0 +1,72 @@
+"""Half precision, where it does not decide the votes.
+
+Rounding moves each similarity by some δ. Votes come from how similarities differ between masks, so what counts is δ
+against their spread: a trained encoder's similarities spread a hundred times wider than half precision's rounding, an
+untrained one's do not. δ is measured once, on masked copies of a made-up image, in both precisions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from repeat_xai.encoders.module import TorchEncoder
+from repeat_xai.engine.forward import Batch, eager
+from repeat_xai.errors import ConfigurationError, EncoderError
+from repeat_xai.masks import Basis
+from repeat_xai.types import Encoder, Kernel
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+LIMIT = 0.1
+"""Rounding above this share of the similarities' spread decides votes."""
+COPIES = 32
+HALVES = (torch.float16, torch.bfloat16)
+
+
+class Rounding(NamedTuple):
+    """A precision, and how far it moves similarities."""
+
+    dtype: torch.dtype
+    error: float = 0.0
+    """δ, root mean square; 0 in the encoder's own precision."""
+
+
+def rounding(encoder: Encoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
+    """The precision asked for; by default the half that does least harm on a GPU, or else the encoder's own."""
+    own = Rounding(encoder.dtype)
+    if not isinstance(encoder, TorchEncoder):
+        return own
+    asked = encoder.precision
+    if asked == "auto" and (encoder.device.type != "cuda" or encoder.dtype != torch.float32):
+        return own
+    if asked != "auto" and getattr(torch, asked) not in HALVES:
+        return Rounding(getattr(torch, asked))
+    exact = _similarities(encoder, encoder.dtype, basis, similarity, shape)
+    for dtype in HALVES if asked == "auto" else (getattr(torch, asked),):
+        try:
+            error = float((_similarities(encoder, dtype, basis, similarity, shape) - exact).std())
+        except (EncoderError, RuntimeError, TypeError) as failure:
+            if asked != "auto":
+                raise ConfigurationError(f"{encoder.name} does not run in {asked}; use float32") from failure
+            continue
+        if asked != "auto" or error <= LIMIT * float(exact.std()):
+            return Rounding(dtype, error)
+    return own
+
+
+def _similarities(
+    encoder: TorchEncoder, dtype: torch.dtype, basis: Basis, similarity: Kernel, shape: torch.Size
+) -> Float[Tensor, " masks"]:
+    coarse = torch.randn(1, shape[0], 16, 16, generator=torch.Generator().manual_seed(0))
+    image = F.interpolate(coarse, shape[1:], mode="bilinear").to(encoder.device, dtype)
+    which = torch.zeros(1 + COPIES, dtype=torch.long, device=encoder.device)
+    draws = basis.draw(seed=0, start=0, stop=1 + COPIES)
+    codes = eager(encoder, dtype).run(
+        Batch(image, which, torch.arange(1 + COPIES, device=encoder.device) == 0, draws), basis
+    )
+    return similarity(codes[0].double(), codes[1:].double())
