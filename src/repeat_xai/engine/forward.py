@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ from repeat_xai.types import Encoder
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
+HALVES = (torch.float16, torch.bfloat16)
 WORTH_EXPORTING = 512
 """Calls an image from which a CPU runs the encoder by ONNX Runtime: exporting takes seconds, and doubles the speed."""
 WORTH_COMPILING = 60.0
@@ -141,10 +143,21 @@ class _Masked(nn.Module):
 
 def _running(module: nn.Module, graph: Callable[[Batch, Basis], Any]) -> Callable[[Batch, Basis], Any]:
     def run(batch: Batch, basis: Basis) -> Any:
-        with torch.no_grad(), evaluating(module), full_precision():
+        with torch.no_grad(), evaluating(module), full_precision(), quickest(batch.images.dtype):
             return graph(batch, basis)
 
     return run
+
+
+@contextmanager
+def quickest(dtype: torch.dtype) -> Iterator[None]:
+    """In half precision, the convolution that is quickest when tried; else always the same one, to the last bit."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = dtype in HALVES
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 def _module(encoder: TorchEncoder, dtype: torch.dtype) -> nn.Module:

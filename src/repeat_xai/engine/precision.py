@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.encoders.module import TorchEncoder
-from repeat_xai.engine.forward import Batch, eager
+from repeat_xai.engine.forward import HALVES, Batch, eager
 from repeat_xai.errors import ConfigurationError, EncoderError
 from repeat_xai.masks import Basis
 from repeat_xai.types import Encoder, Kernel
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 LIMIT = 0.1
 """Rounding above this share of the similarities' spread decides votes."""
 COPIES = 32
-HALVES = (torch.float16, torch.bfloat16)
 
 
 class Rounding(NamedTuple):

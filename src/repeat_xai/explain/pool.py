@@ -3,15 +3,18 @@
 REPEAT asks how often a pixel passes the threshold over independent sets of N masks. Each set's map is the true mean map
 plus the noise of N masks. A pool of P ≪ K·N masks, drawn as orthogonal arrays, gives both:
 
-    mean map   μ = E[s·M] / q, from the regression s = β₀ + Σ_c β_c (g_c − q) + ε on the grids' cells:
-               E[s·M] = q β₀ + q(1 − q) Σ_c β_c B̄_c + mean(ε·M),    B̄ the basis averaged over shifts
-    noise      R_b − R, where R_b = Σ w_b s·M / Σ w_b M over N masks drawn from the pool with replacement
+    mean map   μ = E[s·M] / q, from the regression s = β₀ + Σ_c β_c (m_c − q) + ε, with m_c the mean of the mask over
+               square c of the image:    E[s·M] = q β₀ + q(1 − q) Σ_c β_c C_c,    C_c q(1 − q) = Cov(m_c, M)
+    noise      δ_b = R_b − R, where R_b = Σ w_b s·M / Σ w_b M over N masks drawn from the pool with replacement
 
-The maps μ + (R_b − R), b = 1 … 100, are then cut, and vote, as REPEAT's own do.
+The maps μ ± δ_b, b = 1 … 100, are then cut, and vote, as REPEAT's own do: noise is as likely as its mirror image, and
+what one sign gives too much the other gives too little.
 
-The error of p is judged by halves. With n blocks of masks split into n_A and n_B, let the halves' p differ by d² in the
-mean square, of which 2v is due to their finite number of resampled maps, v = mean Var(votes) / 100. The mean square
-error of the whole is then (d² − 2v) n_A n_B / n² + v; that of K independent repeats is mean Var(votes) / K.
+The error of p is that of β, to which each pair of masks j adds e_j = (XᵀX)⁻¹ Σ_{n in j} x_n ε_n: pairs, for in the sum
+over a mask and its complement all effects of an even number of cells cancel. Were the masks others, β would be
+β + Σ_j ± e_j, with signs at random (the wild bootstrap), and p would move by so much under the same noise. To the mean
+square of ten such moves is added Var(votes of a pair μ ± δ) / 100, the resampling's. The mean square error of K
+independent repeats is Var(votes) / K.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.engine import Estimate
@@ -36,29 +40,27 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 RESAMPLES = 100
-AT_ONCE = 20
-"""Resampled maps made at once: more need more memory and gain nothing."""
-SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32)
-"""Those of an automatic pool: from a floor of 256 masks of 7×7 cells to a ceiling of 4,096."""
-JUDGED = 56
-"""Pixels a side on which it is judged: enough for a mean, and sixteen times fewer than usual."""
-MARGIN = 0.9
-"""How far below the error of independent repeats an automatic pool goes, for its own is judged a little low."""
-RIDGE = 1e-3
+"""Each with its mirror image."""
+AT_ONCE = {"cpu": 10, "cuda": 100}
+"""Resamples of full size made at once: as many as a CPU's caches or a small GPU's memory can take."""
+SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 28, 32)
+"""Blocks of an automatic pool: from a floor of 256 masks of 7×7 cells to a ceiling of 4,096."""
+JUDGED = 28
+"""Pixels a side on which it is judged: enough for a mean, and sixty-four times fewer than usual."""
+MARGIN = 0.95
+"""How far below the error of independent repeats an automatic pool goes."""
+MOVES = 10
+"""Of β, from which the error is judged."""
+RIDGE = 1e-4
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Some masks of the pool, and how alike the image stays under each."""
+class Pool:
+    """Masks, and how alike the image stays under each."""
 
     draws: Draws
     similarity: Float[Tensor, " masks"]
-
-    @staticmethod
-    def join(blocks: list[Block]) -> Block:
-        grids, shifts = (torch.cat(parts) for parts in zip(*(block.draws for block in blocks), strict=True))
-        return Block(Draws(grids, shifts), torch.cat([block.similarity for block in blocks]))
 
 
 @final
@@ -68,8 +70,6 @@ class Tally:
 
     p: Map
     vote_share: Map
-    variance: Map
-    """Of one repeat's weighted vote."""
 
 
 @final
@@ -97,84 +97,119 @@ class Pooled:
 
     def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Maps]:
         """The votes, and how many masks they took, with what error, and why no more."""
-        row, size = fold(seed, "pool", image.photo.digest), self.base.grid.block
-        blocks: list[Block] = []
-        for count in self.sizes:
-            new = [basis.draw_block(seed=row, number=number) for number in range(len(blocks), count)]
-            similarity = yield Draws(*(torch.cat(parts) for parts in zip(*new, strict=True)))
-            blocks += [Block(draws, part) for draws, part in zip(new, torch.split(similarity, size), strict=True)]
-            error, target = (yield self.judge(basis.thinned(JUDGED), blocks, seed=row)).tolist()
+        row, drawn = fold(seed, "pool", image.photo.digest), 0
+        pools: list[Pool] = []
+        for blocks in self.sizes:
+            draws = _joined([basis.draw_block(seed=row, number=number) for number in range(drawn, blocks)])
+            pools.append(Pool(draws, (yield draws)))
+            drawn = blocks
+            pool = Pool(_joined([p.draws for p in pools]), torch.cat([p.similarity for p in pools]))
+            counts = sent(resample(len(pool.similarity), self.base.masks, seed=row), basis.rows.device)
+            error, target = (yield self.judge(basis, pool, counts, seed=row)).tolist()
             if error <= (self.tolerance or MARGIN * target):
                 break
         reached = error <= (self.tolerance or target)
         about = {
-            "masks": len(blocks) * size,
+            "masks": len(pool.similarity),
             "error": error,
             "error_of_repeats": target,
             "stopped": "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling",
         }
-        tally = self.tally(basis, Block.join(blocks), seed=fold(row, "whole"))
+        tally = self.tally(basis, pool, counts)
         p, share = yield torch.stack((tally.p, tally.vote_share))
         return Maps(p, p * (1 - p), share, {"pool": about})
 
-    def tally(self, basis: Basis, pool: Block, *, seed: int) -> Tally:
+    def cast(self, maps: Float[Tensor, "maps height width"]) -> tuple[Tensor, Tensor]:
+        """Which pixels each map chooses, and its weighted votes."""
+        chosen = indicator(maps, self.threshold).double()
+        return chosen, chosen * weights(maps, self.votes)
+
+    def tally(self, basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"]) -> Tally:
         """Cut and count the resampled maps."""
-        once = torch.ones_like(pool.similarity)[None]
-        centre = mean_map(basis, pool, self.base) - relax_maps(basis, pool, once, self.base)[0]
-        p, square, share = (torch.zeros_like(centre) for _ in range(3))
-        for start in range(0, RESAMPLES, AT_ONCE):
-            counts = resample(len(pool.similarity), self.base.masks, seed=seed, start=start, stop=start + AT_ONCE)
-            maps = relax_maps(basis, pool, sent(counts, centre.device), self.base) + centre
-            chosen = indicator(maps, self.threshold).double()
-            voted = chosen * weights(maps, self.votes)
-            p += voted.sum(0) / RESAMPLES
-            square += voted.square().sum(0) / RESAMPLES
-            share += chosen.sum(0) / RESAMPLES
-        return Tally(p, share, (square - p**2).clamp_min(0) * RESAMPLES / (RESAMPLES - 1))
+        beta, _ = regression(basis, pool)
+        mean = mean_maps(basis, basis, beta[None], self.base)[0]
+        p, share = torch.zeros_like(mean), torch.zeros_like(mean)
+        for part in torch.split(counts, AT_ONCE.get(mean.device.type, RESAMPLES)):
+            noise = noises(basis, pool, part, self.base)
+            chosen, voted = self.cast(torch.cat((mean + noise, mean - noise)))
+            p += voted.sum(0) / (2 * RESAMPLES)
+            share += chosen.sum(0) / (2 * RESAMPLES)
+        return Tally(p, share)
 
-    def judge(self, basis: Basis, blocks: list[Block], *, seed: int) -> Float[Tensor, 2]:
-        """The error of p from these blocks, and that of `repeats` independent repeats."""
-        half = len(blocks) // 2
-        a, b = (
-            self.tally(basis, Block.join(part), seed=fold(seed, name))
-            for name, part in (("a", blocks[:half]), ("b", blocks[half:]))
-        )
-        variance = (a.variance + b.variance).mean() / 2
-        resampling = variance / RESAMPLES
-        share = half * (len(blocks) - half) / len(blocks) ** 2
-        apart = (a.p - b.p).square().mean() - 2 * resampling
-        return torch.stack((apart.clamp_min(0) * share + resampling, variance / self.repeats)).sqrt()
-
-
-def mean_map(basis: Basis, pool: Block, relax: Relax) -> Map:
-    """μ: what RELAX's map tends to as masks grow without end."""
-    keep, count = basis.grid.keep, len(pool.similarity)
-    cells = pool.draws.grids.flatten(1) - keep
-    design = torch.cat((torch.ones_like(cells[:, :1]), cells), 1)
-    ridge = torch.full_like(design[0], RIDGE * count * keep * (1 - keep))
-    ridge[0] = 0
-    gram = design.T @ design + torch.diag(ridge)
-    solved = torch.linalg.solve(gram, design.T)
-    beta = solved @ pool.similarity
-    residual = (pool.similarity - design @ beta) / (1 - (design * solved.T).sum(1))
-    effects = basis.rows.mean(0) @ beta[1:].view(basis.grid.cells, -1) @ basis.columns.mean(0).T
-    rest = basis.maps(basis.sums(pool.draws, residual[:, None] / count))[0]
-    product: Tensor = keep * beta[0] + keep * (1 - keep) * effects + rest
-    return product / keep if relax.normalise == "mask_sum" else product
+    def judge(
+        self, basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"], *, seed: int
+    ) -> Float[Tensor, 2]:
+        """The error of p from this pool, and that of `repeats` independent repeats."""
+        seen, (beta, errors) = basis.thinned(JUDGED), regression(basis, pool)
+        drawn = torch.from_numpy(uniforms(fold(seed, "signs"), start=0, stop=MOVES, width=errors.shape[1]))
+        signs = sent(torch.where(drawn < 0.5, 1.0, -1.0), beta.device).to(beta.dtype)
+        means = mean_maps(basis, seen, torch.cat((beta[None], beta + signs @ errors.T)), self.base)
+        noise = noises(seen, pool, counts, self.base)
+        both = torch.stack((noise, -noise))
+        voted = self.cast((means[:, None, None] + both).flatten(0, 2))[1].view(len(means), *both.shape)
+        moved = (voted[1:].mean((1, 2)) - voted[0].mean((0, 1))).square().mean()
+        resampling = voted[0].mean(0).var(0).mean() / len(noise)
+        variance = voted[0].flatten(0, 1).var(0).mean()
+        return torch.stack((moved + resampling, variance / self.repeats)).sqrt()
 
 
-def resample(pool: int, masks: int, *, seed: int, start: int, stop: int) -> Float[Tensor, "resamples masks"]:
+def squares(axis: Float[Tensor, "shifts length cells"]) -> Float[Tensor, "shifts cells cells"]:
+    """What turns grids into the means of their masks over the squares of the image, along one axis."""
+    return F.adaptive_avg_pool1d(axis.transpose(1, 2), axis.shape[2]).transpose(1, 2)
+
+
+def regression(basis: Basis, pool: Pool) -> tuple[Float[Tensor, " terms"], Float[Tensor, "terms pairs"]]:
+    """β, and what each pair of masks adds to its error."""
+    keep, (down, right) = basis.grid.keep, pool.draws.shifts.unbind(1)
+    rows, columns = squares(basis.rows)[down], squares(basis.columns)[right]
+    means = (rows @ pool.draws.grids @ columns.transpose(1, 2)).flatten(1) - keep
+    design = torch.cat((torch.ones_like(means[:, :1]), means), 1)
+    ridge = torch.full_like(design[0], RIDGE * len(design) * keep * (1 - keep))
+    ridge[:1] = 0
+    inverse, _ = torch.linalg.inv_ex(design.T @ design + torch.diag(ridge))
+    beta = inverse @ design.T @ pool.similarity
+    residual = pool.similarity - design @ beta
+    apart, pairs = design[0::2] - design[1::2], (design * residual[:, None]).view(-1, 2, len(beta)).sum(1)
+    free = 1 - (apart @ inverse * apart).sum(1).mean() / 2
+    return beta, inverse @ pairs.T / free.sqrt()
+
+
+def mean_maps(
+    basis: Basis, seen: Basis, betas: Float[Tensor, "maps terms"], relax: Relax
+) -> Float[Tensor, "maps height width"]:
+    """μ: what RELAX's map tends to as masks grow without end, at the pixels seen."""
+    keep, cells = basis.grid.keep, basis.grid.cells
+    rows = (seen.rows @ squares(basis.rows).transpose(1, 2)).mean(0)
+    columns = (seen.columns @ squares(basis.columns).transpose(1, 2)).mean(0)
+    effects = rows @ betas[:, 1:].view(-1, cells, cells) @ columns.T
+    products = keep * betas[:, :1, None] + keep * (1 - keep) * effects
+    return products / keep if relax.normalise == "mask_sum" else products
+
+
+def noises(
+    basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"], relax: Relax
+) -> Float[Tensor, "resamples height width"]:
+    """δ: how maps of as many masks as a repeat takes scatter about the pool's own."""
+    maps = relax_maps(basis, pool, torch.cat((counts, torch.ones_like(counts[:1]))), relax)
+    return maps[:-1] - maps[-1]
+
+
+def resample(pool: int, masks: int, *, seed: int) -> Float[Tensor, "resamples masks"]:
     """How often each mask of the pool is drawn, when as many as a repeat takes are drawn with replacement."""
-    drawn = torch.from_numpy((uniforms(seed, start=start, stop=stop, width=masks) * pool).astype("int64"))
-    counts = torch.zeros(stop - start, pool, dtype=torch.float64)
+    drawn = torch.from_numpy((uniforms(seed, start=0, stop=RESAMPLES, width=masks) * pool).astype("int64"))
+    counts = torch.zeros(RESAMPLES, pool, dtype=torch.float64)
     return counts.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
 
 
 def relax_maps(
-    basis: Basis, pool: Block, counts: Float[Tensor, "maps masks"], relax: Relax
+    basis: Basis, pool: Pool, counts: Float[Tensor, "maps masks"], relax: Relax
 ) -> Float[Tensor, "maps height width"]:
     """RELAX's maps from the pool's masks, each counted so often."""
     sums = basis.maps(basis.sums(pool.draws, torch.cat((counts, counts * pool.similarity)).T))
     masks, products = sums.chunk(2)
     divisor = masks if relax.normalise == "mask_sum" else counts.sum(1)[:, None, None]
     return torch.where(masks > 0, products / divisor, 0.0)
+
+
+def _joined(draws: list[Draws]) -> Draws:
+    return Draws(*(torch.cat(parts) for parts in zip(*draws, strict=True)))

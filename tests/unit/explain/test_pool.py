@@ -5,14 +5,16 @@ import itertools
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from oracles import paper
 from scipy.linalg import hadamard as scipy_hadamard
 from torch import nn
 
 import repeat_xai as rx
 from repeat_xai.explain import pool
-from repeat_xai.explain.pool import Block, Pooled, mean_map, relax_maps, resample
+from repeat_xai.explain.pool import Pool, Pooled, mean_maps, regression, relax_maps, resample
 from repeat_xai.masks import Basis, Draws, hadamard
+from repeat_xai.seeds import fold, uniforms
 
 CPU = torch.device("cpu")
 
@@ -59,35 +61,40 @@ def test_at_another_keep_the_masks_are_independent():
 @pytest.mark.parametrize("normalise", ["mask_sum", "count"])
 @pytest.mark.parametrize("keep", [0.5, 0.4])
 def test_the_mean_map_of_a_linear_encoder_is_exact(monkeypatch, normalise, keep):
-    """E[s·M] by enumeration of every grid and every shift, where s is linear in the cells."""
+    """E[s·M] by enumeration of every grid and every shift, where s is linear in the mask."""
     monkeypatch.setattr(pool, "RIDGE", 0.0)
     grid = rx.Grid(cells=2, keep=keep)
     found = basis(grid, 9, 11)
     effects = torch.tensor([[0.3, -0.1], [0.2, 0.5]], dtype=torch.float64)
 
-    def similarity(grids):
-        return 0.4 + (grids * effects).sum((1, 2))
+    def similarity(draws):
+        """Linear in the masks' means over quarters of the image, of nine pixels by eleven."""
+        masks = found.masks(draws, torch.float64)
+        means = [[masks[:, y, x].mean((1, 2)) for x in (slice(6), slice(5, 11))] for y in (slice(5), slice(4, 9))]
+        return 0.4 + sum(effects[y, x] * means[y][x] for y in range(2) for x in range(2))
 
     product = torch.zeros(9, 11, dtype=torch.float64)
     for cells in itertools.product((0.0, 1.0), repeat=4):
         one = torch.tensor(cells, dtype=torch.float64).view(1, 2, 2)
         chance = keep ** sum(cells) * (1 - keep) ** (4 - sum(cells))
         for down, right in itertools.product(range(2), range(2)):
-            mask = found.masks(Draws(one, torch.tensor([[down, right]])), torch.float64)[0]
-            product += chance / 4 * similarity(one) * mask
+            draws = Draws(one, torch.tensor([[down, right]]))
+            product += chance / 4 * similarity(draws) * found.masks(draws, torch.float64)[0]
     expected = product / keep if normalise == "mask_sum" else product
 
     draws = found.draw_block(seed=2, number=0)
-    mu = mean_map(found, Block(draws, similarity(draws.grids)), rx.Relax(grid=grid, normalise=normalise))
+    beta, errors = regression(found, Pool(draws, similarity(draws)))
+    assert errors.abs().max() < 1e-12
+    (mu,) = mean_maps(found, found, beta[None], rx.Relax(grid=grid, normalise=normalise))
     torch.testing.assert_close(mu, expected, atol=1e-12, rtol=0)
 
 
 def test_resamples_are_draws_with_replacement():
-    counts = resample(50, 1000, seed=3, start=0, stop=200)
+    counts = resample(50, 1000, seed=3)
     assert (counts.sum(1) == 1000).all()
     assert abs(counts.mean().item() - 20) < 1e-9
-    assert abs(counts.var(0).mean().item() - 1000 * 0.02 * 0.98) < 1
-    assert torch.equal(counts[40:60], resample(50, 1000, seed=3, start=40, stop=60))
+    assert abs(counts.var(0).mean().item() - 1000 * 0.02 * 0.98) < 2
+    assert not torch.equal(counts, resample(50, 1000, seed=4))
 
 
 @pytest.mark.parametrize("normalise", ["mask_sum", "count"])
@@ -96,8 +103,8 @@ def test_maps_of_counted_masks_are_those_of_the_masks_repeated(normalise):
     found = basis(grid, 8, 8)
     draws = found.draw_block(seed=2, number=0)
     s = torch.rand(grid.block, dtype=torch.float64)
-    counts = resample(grid.block, 40, seed=1, start=0, stop=2)
-    maps = relax_maps(found, Block(draws, s), counts, rx.Relax(normalise=normalise))
+    counts = resample(grid.block, 40, seed=1)[:2]
+    maps = relax_maps(found, Pool(draws, s), counts, rx.Relax(normalise=normalise))
     masks = found.masks(draws, torch.float64)
     for count, values in zip(counts.long(), maps, strict=True):
         again, times = masks.repeat_interleave(count, 0).numpy(), s.repeat_interleave(count).tolist()
@@ -130,7 +137,7 @@ def test_it_is_nearer_the_truth_than_ten_repeats_and_says_how_near(options, grid
     base = rx.Relax(masks=300, grid=grid, chunk=300)
     many = truth(encoder, image, base, 150, **options)
     errors = {"fast": [], "ten": [], "stated": []}
-    for seed in range(4):
+    for seed in range(8):
         fast = rx.Repeat(base=base, **options)(encoder, image, seed=seed)
         ten = rx.Repeat(estimator="exact", base=base, repeats=10, **options)(encoder, image, seed=seed)
         errors["fast"].append((fast.importance - many.importance).square().mean().item())
@@ -147,17 +154,51 @@ def test_votes_of_the_pool_by_hand(encoder, image):
     base = rx.Relax(masks=50)
     found = basis(base.grid)
     draws = found.draw_block(seed=2, number=0)
-    block = Block(draws, torch.rand(128, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
+    some = Pool(draws, torch.rand(128, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
     pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=10, pool=None, tolerance=None)
-    tally = pooled.tally(found, block, seed=9)
-    counts = resample(128, 50, seed=9, start=0, stop=100)
-    centre = mean_map(found, block, base) - relax_maps(found, block, torch.ones(1, 128, dtype=torch.float64), base)[0]
-    maps = (relax_maps(found, block, counts, base) + centre).numpy()
+    counts = resample(128, 50, seed=9)
+    tally = pooled.tally(found, some, counts)
+    (mean,) = mean_maps(found, found, regression(found, some)[0][None], base)
+    noise = relax_maps(found, some, counts, base) - relax_maps(found, some, torch.ones(1, 128).double(), base)
+    maps = torch.cat((mean + noise, mean - noise)).numpy()
     p, _, share = paper.repeat(maps, np.mean)
     np.testing.assert_allclose(tally.p.numpy(), p, atol=1e-12)
     np.testing.assert_allclose(tally.vote_share.numpy(), share, atol=1e-12)
-    voted = np.stack([paper.repeat(m[None], np.mean)[0] for m in maps])
-    np.testing.assert_allclose(tally.variance.numpy(), voted.var(0, ddof=1), atol=1e-12)
+
+
+def test_the_error_by_hand(encoder, image):
+    """β moved by the signed errors of its pairs of masks, one move at a time, and voted again by slow loops."""
+    base = rx.Relax(masks=50, grid=rx.Grid(cells=3))
+    found = basis(base.grid, 24, 20)
+    draws = Draws(*(torch.cat(x) for x in zip(*(found.draw_block(seed=2, number=n) for n in range(3)), strict=True)))
+    s = torch.rand(96, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    counts = resample(96, 50, seed=9)
+    pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=7, pool=None, tolerance=None)
+    error, target = pooled.judge(found, Pool(draws, s), counts, seed=5).tolist()
+
+    masks = found.masks(draws, torch.float64)
+    means = F.adaptive_avg_pool2d(masks[:, None], 3)[:, 0].flatten(1).numpy() - 0.5
+    x = np.concatenate((np.ones((96, 1)), means), 1)
+    inverse = np.linalg.inv(x.T @ x + np.diag([0] + [pool.RIDGE * 96 / 4] * 9))
+    beta = inverse @ x.T @ s.numpy()
+    rest = s.numpy() - x @ beta
+    free = 1 - np.mean([(x[i] - x[i + 1]) @ inverse @ (x[i] - x[i + 1]) / 2 for i in range(0, 96, 2)])
+    errors = [inverse @ (x[i] * rest[i] + x[i + 1] * rest[i + 1]) / free**0.5 for i in range(0, 96, 2)]
+    signs = np.where(uniforms(fold(5, "signs"), start=0, stop=pool.MOVES, width=48) < 0.5, 1, -1)
+    noise = relax_maps(found, Pool(draws, s), counts, base) - relax_maps(
+        found, Pool(draws, s), torch.ones(1, 96).double(), base
+    )
+
+    def voted(beta):
+        (mean,) = mean_maps(found, found, torch.from_numpy(beta)[None], base)
+        return np.stack([paper.repeat((mean + sign * n).numpy()[None], np.mean)[0] for sign in (1, -1) for n in noise])
+
+    here = voted(beta)
+    moves = [voted(beta + sum(e * z for e, z in zip(errors, row, strict=True))).mean(0) for row in signs]
+    pairs = (here[:100] + here[100:]) / 2
+    expected = np.mean([(p - here.mean(0)) ** 2 for p in moves]) + pairs.var(0, ddof=1).mean() / 100
+    assert error == pytest.approx(expected**0.5, rel=1e-9)
+    assert target == pytest.approx((here.var(0, ddof=1).mean() / 7) ** 0.5, rel=1e-9)
 
 
 def test_a_fixed_pool_a_tolerance_and_the_ceiling(encoder, image, monkeypatch):

@@ -1,0 +1,226 @@
+"""How fast: seconds an image for REPEAT at the paper's budget, ours against the published loop and the encoder alone.
+
+    python benchmarks/speed.py --encoders efficientnet_lite0 --out speed
+
+On one machine, in one run, with the same weights (random ones where none come with the package: speed does not care):
+
+    published    relax-xai's own loop, batches of 10 masks, float32, as the authors' notebook calls it
+    vectorised   plain torch: all masks of a batch at once, half precision and channels-last on a GPU
+    exact        Repeat(estimator="exact"), a stream of images
+    fast         Repeat(), a stream of images; its masks as many as the error asks, or as `--pool` says
+    alone        the encoder on as many images as `exact` makes calls, compiled or by ONNX Runtime, and nothing else
+
+Medians over `--rounds`. Prints a table, writes OUT.json and OUT.png: seconds against masks and against image size.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from matplotlib.figure import Figure
+from relax_xai.relax import RELAX
+from skimage import data
+
+import repeat_xai as rx
+from repeat_xai.encoders import onnx
+from repeat_xai.encoders.module import full_precision
+
+REPEATS, MASKS = 10, 1000
+PHOTOS = (data.chelsea, data.coffee, data.rocket, data.astronaut)
+
+
+def load(name, device, size, **options):
+    weights = None if name == "efficientnet_lite0" else "random"
+    return rx.load_encoder(name, weights=weights, device=device, size=size, **options)
+
+
+def images_for(encoder, count):
+    return [rx.load_image(PHOTOS[i % len(PHOTOS)](), encoder) for i in range(count)]
+
+
+def seconds(job, device):
+    """Of wall time, with everything the device was asked for done."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    started = time.perf_counter()
+    job()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - started
+
+
+def published(encoder, image, *, masks, repeats):
+    """The authors' loop: one run of RELAX after another, each cut at its mean."""
+    pixels = image.pixels[None].to(encoder.device)
+    p = 0
+    with torch.no_grad():
+        for _ in range(repeats):
+            relax = RELAX(pixels, encoder.module, batch_size=10, num_batches=masks // 10)
+            relax()
+            importance = relax.importance
+            p = p + (importance >= importance.mean()) * importance / importance.max() / repeats
+    return (p * (1 - p)).cpu()
+
+
+def vectorised(encoder, image, *, masks, repeats, batch=250):
+    """What a practised torch user would write in twenty lines."""
+    module = encoder.module.half() if encoder.device.type == "cuda" else encoder.module
+    pixels = image.pixels[None].to(encoder.device, next(module.parameters()).dtype)
+    size, p = pixels.shape[2:], 0
+    with torch.no_grad():
+        whole = module(pixels)
+        for _ in range(repeats):
+            total = weight = 0
+            for _ in range(masks // batch):
+                grids = (torch.rand(batch, 1, 7, 7, device=pixels.device) < 0.5).to(pixels.dtype)
+                large = F.pad(F.interpolate(grids, size, mode="bilinear"), (3, 3, 3, 3), mode="reflect")
+                down, right = torch.randint(0, 7, (2,)).tolist()
+                kept = large[:, :, down : down + size[0], right : right + size[1]]
+                copies = (pixels * kept).contiguous(memory_format=torch.channels_last)
+                similarity = F.cosine_similarity(whole.float(), module(copies).float())
+                total = total + torch.einsum("n,nhw->hw", similarity, kept[:, 0].float())
+                weight = weight + kept[:, 0].float().sum(0)
+            importance = total / weight
+            p = p + (importance >= importance.mean()) * importance / importance.max() / repeats
+    return (p * (1 - p)).cpu()
+
+
+def alone(encoder, *, calls, batch):
+    """The encoder by itself, at its best: ready to be timed."""
+    height, width = encoder.preprocessing.size
+    if encoder.device.type == "cpu":
+        pixels = torch.randn(batch, 3, height, width)
+        run = onnx.exported(encoder.module, pixels.shape)
+    else:
+        module = encoder.module.half()
+        pixels = torch.randn(batch, 3, height, width, device="cuda", dtype=torch.float16)
+        pixels = pixels.contiguous(memory_format=torch.channels_last)
+        run = torch.compile(module, dynamic=False)
+
+    def job():
+        with torch.no_grad(), full_precision():
+            for _ in range(-(-calls // batch)):
+                run(pixels)
+
+    job()
+    return job
+
+
+def ours(encoder, images, **options):
+    """Seconds an image over a stream, what the encoder was run by, and the calls made."""
+    started = time.perf_counter()
+    found = list(rx.Repeat(**options).stream(encoder, images, seed=0))
+    calls = sum(e.provenance["encoder_calls"] for e in found) / len(found)
+    return (time.perf_counter() - started) / len(images), calls, found[0].provenance["ran"]
+
+
+def measure(name, options):
+    """Every contestant on one encoder: seconds an image, medians over rounds."""
+    device, batch = options.device, 256 if options.device == "cuda" else 16
+    runtime = "compiled" if device == "cuda" else "onnxruntime"
+    plain, other = load(name, device, None), load(name, device, None)
+    engine = load(name, device, None, runtime=runtime)
+    images = images_for(engine, options.images)
+    share = options.published_repeats / REPEATS
+    job = alone(load(name, device, None), calls=REPEATS * MASKS + 1, batch=batch)
+    exact = {"estimator": "exact", "repeats": REPEATS, "base": rx.Relax(masks=MASKS)}
+    fast = {"pool": options.pool or "auto"}
+    _, _, ran = ours(engine, images[:1], **fast)
+    ours(engine, images[:1], **exact)
+    jobs = {
+        "published": lambda: (
+            seconds(lambda: published(plain, images[0], masks=MASKS, repeats=options.published_repeats), device) / share
+        ),
+        "vectorised": lambda: seconds(lambda: vectorised(other, images[0], masks=MASKS, repeats=REPEATS), device),
+        "alone": lambda: seconds(job, device),
+        "exact": lambda: ours(engine, images[: options.exact_images], **exact)[0],
+        "fast": lambda: ours(engine, images, **fast)[0],
+    }
+    times = {key: [] for key in jobs}
+    for _ in range(options.rounds):
+        for key, run in jobs.items():
+            times[key].append(run())
+    median = {key: statistics.median(values) for key, values in times.items()}
+    return {
+        "seconds": median,
+        "all": times,
+        "ran": ran,
+        "fast_calls": ours(engine, images[:4], **fast)[1],
+        "exact_share_of_alone": median["alone"] / median["exact"],
+        "exact_times_published": median["published"] / median["exact"],
+        "fast_times_published": median["published"] / median["fast"],
+    }
+
+
+def curves(name, options):
+    """Seconds an image against masks a repeat, and against the side of the image."""
+    found = {"masks": [], "side": []}
+    engine = load(name, options.device, None)
+    image = images_for(engine, 1)
+    for masks in (250, 500, 1000, 2000):
+        base = rx.Relax(masks=masks)
+        exact = ours(engine, image, estimator="exact", repeats=2, base=base)[0] * REPEATS / 2
+        found["masks"].append([masks, exact, ours(engine, image, base=base, pool=options.pool or 640)[0]])
+    for side in (128, 224, 320, 448):
+        engine = load(name, options.device, side)
+        image = images_for(engine, 1)
+        ours(engine, image, pool=512)
+        exact = ours(engine, image, estimator="exact", repeats=1, base=rx.Relax(masks=MASKS))[0] * REPEATS
+        found["side"].append([side, exact, ours(engine, image, pool=options.pool or 640)[0]])
+    return found
+
+
+def draw(results, path):
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, key, label in zip(
+        figure.subplots(1, 2), ("masks", "side"), ("masks a repeat", "pixels a side"), strict=True
+    ):
+        for number, (name, result) in enumerate(results.items()):
+            x, exact, fast = zip(*result["curves"][key], strict=True)
+            axes.plot(x, exact, "o-", color=f"C{number}", label=f"{name}, exact")
+            axes.plot(x, fast, "s--", color=f"C{number}", label=f"{name}, fast")
+        axes.set(xlabel=label, ylabel="seconds an image", yscale="log")
+        axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--encoders", nargs="+", default=["efficientnet_lite0"])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--images", type=int, help="in the stream of fast")
+    parser.add_argument("--exact-images", type=int, help="in the stream of exact")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pool", type=int, help="masks of fast, if not as many as its error asks")
+    parser.add_argument("--published-repeats", type=int, help="of ten; the rest is reckoned in proportion")
+    parser.add_argument("--curves", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--out", type=Path, default=Path("speed"))
+    options = parser.parse_args()
+    on_gpu = options.device == "cuda"
+    options.images = options.images or (64 if on_gpu else 4)
+    options.exact_images = options.exact_images or (8 if on_gpu else 1)
+    options.published_repeats = options.published_repeats or (REPEATS if on_gpu else 1)
+    machine = torch.cuda.get_device_name() if on_gpu else f"{platform.machine()}, {torch.get_num_threads()} threads"
+    results = {}
+    for name in options.encoders:
+        results[name] = measure(name, options)
+        if options.curves:
+            results[name]["curves"] = curves(name, options)
+        took = results[name]["seconds"]
+        print(f"{name} on {machine}, torch {torch.__version__}, {results[name]['ran']}")
+        for key, value in took.items():
+            print(f"  {key:11} {value:9.4f} s an image   {took['published'] / value:7.1f} × published")
+        print(f"  exact at {results[name]['exact_share_of_alone']:.2f} of the encoder alone", flush=True)
+    options.out.with_suffix(".json").write_text(json.dumps({"machine": machine, "results": results}, indent=1))
+    if options.curves:
+        draw(results, options.out.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()
