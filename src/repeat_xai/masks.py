@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, final
 
 import torch
@@ -103,6 +103,15 @@ class Basis:
     def thinned(self, side: int) -> Basis:
         """The same masks seen at some `side` × `side` of their pixels, evenly spread."""
         rows, columns = (axis[:, :: max(1, axis.shape[1] // side)] for axis in (self.rows, self.columns))
+        return Basis(self.grid, rows, columns)
+
+    @cached_property
+    def squares(self) -> Basis:
+        """Of the masks' means over as many squares of the image as there are cells."""
+        rows, columns = (
+            F.adaptive_avg_pool1d(axis.transpose(1, 2), self.grid.cells).transpose(1, 2)
+            for axis in (self.rows, self.columns)
+        )
         return Basis(self.grid, rows, columns)
 
     def to(self, dtype: torch.dtype) -> Basis:

@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from scipy.stats import spearmanr
 from skimage import data
+from torch import nn
 
 import repeat_xai as rx
 
@@ -12,7 +14,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 @pytest.fixture
 def both():
     name = "torchvision:resnet18"
-    return [rx.load_encoder(name, weights="random", device=device) for device in ("cpu", "cuda")]
+    return [rx.load_encoder(name, weights="random", device=device, precision="float32") for device in ("cpu", "cuda")]
 
 
 def test_the_gpu_agrees_with_the_cpu(both):
@@ -31,7 +33,7 @@ def test_chunks_and_repetition_on_the_gpu(both):
     whole, again, parts = (rx.Relax(masks=300, chunk=c)(encoder, image, seed=0) for c in (256, 256, 50))
     assert torch.equal(whole, again)
     torch.testing.assert_close(whole, parts, atol=1e-6, rtol=0)
-    assert rx.map_to_photo(whole, image.photo).device.type == "cuda"
+    assert rx.map_to_photo(whole.cuda(), image.photo).device.type == "cuda"
 
 
 def test_repeat_with_every_threshold_on_the_gpu(both):
@@ -59,7 +61,72 @@ def test_a_module_on_the_gpu_is_not_copied():
     assert rx.load_encoder(module, device="cuda").module is module
 
 
-def test_too_large_a_chunk_is_said_so(both):
-    image = rx.load_image(data.chelsea(), both[1])
-    with pytest.raises(rx.RepeatError, match=r"out of memory.*smaller chunk"):
-        rx.Relax(masks=400_000, chunk=400_000)(both[1], image, seed=0)
+@pytest.mark.parametrize("estimator", ["exact", "fast"])
+def test_a_gpu_with_little_memory_only_takes_longer(both, estimator):
+    encoder = both[1]
+    image = rx.load_image(data.chelsea(), encoder)
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=600), repeats=2, pool=512)
+    plenty = method(encoder, image, seed=0)
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 1e9) / total)
+    try:
+        little = rx.Repeat(estimator=estimator, base=rx.Relax(masks=600, chunk=4096), repeats=2, pool=512)(
+            encoder, image, seed=0
+        )
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert little.provenance["encoder_calls"] == plenty.provenance["encoder_calls"]
+    torch.testing.assert_close(little.importance, plenty.importance, atol=0.02, rtol=0)
+    assert (little.importance - plenty.importance).abs().mean() < 1e-3
+
+
+@pytest.mark.parametrize("runtime", ["torch", "compiled"])
+def test_half_precision_is_the_default_and_gives_the_same_uncertainty(runtime):
+    """On a trained encoder and real photos, at the paper's budget."""
+    method = rx.Repeat(estimator="exact", repeats=10, base=rx.Relax(masks=1000))
+    half = rx.load_encoder("efficientnet_lite0", device="cuda", runtime=runtime)
+    full = rx.load_encoder("efficientnet_lite0", device="cuda", precision="float32")
+    images = [rx.load_image(photo(), full) for photo in (data.chelsea, data.coffee, data.rocket, data.astronaut)]
+    pairs = zip(method.stream(half, images, seed=0), method.stream(full, images, seed=0), strict=True)
+    for a, b in pairs:
+        assert a.provenance["ran"]["precision"] == "float16"
+        assert b.provenance["ran"]["precision"] == "float32"
+        assert spearmanr(a.uncertainty.flatten(), b.uncertainty.flatten()).statistic >= 0.98
+
+
+def test_half_precision_is_not_used_where_it_would_decide():
+    class Faint(nn.Module):
+        """Codes so alike that half precision cannot tell them apart."""
+
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.AvgPool2d(32), nn.Flatten(), nn.Linear(147, 16))
+
+        def forward(self, images):
+            return 100 + 0.01 * self.body(images)
+
+    torch.manual_seed(0)
+    encoder = rx.load_encoder(Faint().cuda())
+    image = rx.load_image(data.chelsea(), encoder)
+    assert rx.Repeat()(encoder, image, seed=0).provenance["ran"]["precision"] == "float32"
+
+
+def test_a_stream_is_what_single_images_are(both):
+    encoder = both[1]
+    images = [rx.load_image(photo(), encoder) for photo in (data.chelsea, data.coffee, data.rocket)]
+    for found, image in zip(rx.Repeat().stream(encoder, images, seed=0), images, strict=True):
+        alone = rx.Repeat()(encoder, image, seed=0)
+        assert found.provenance["pool"]["masks"] == alone.provenance["pool"]["masks"]
+        torch.testing.assert_close(found.importance, alone.importance, atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize("masks", [1000, 10_000])
+def test_memory_does_not_grow_with_masks(masks):
+    encoder = rx.load_encoder("torchvision:resnet50", weights="random", device="cuda")
+    image = rx.load_image(data.chelsea(), encoder)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    rx.Repeat(estimator="exact", repeats=2, base=rx.Relax(masks=masks))(encoder, image, seed=0)
+    print(f"{masks} masks: {torch.cuda.max_memory_reserved() / 1e9:.2f} GB")
+    assert torch.cuda.max_memory_reserved() < 6e9

@@ -166,7 +166,7 @@ def _module(encoder: TorchEncoder, dtype: torch.dtype) -> nn.Module:
     if dtype == encoder.dtype:
         return encoder.module
     if dtype not in modules:
-        modules[dtype] = copy.deepcopy(encoder.module).to(dtype).to(memory_format=torch.channels_last)
+        modules[dtype] = copy.deepcopy(encoder.module).to(dtype).to(memory_format=torch.channels_last).eval()
     return modules[dtype]
 
 

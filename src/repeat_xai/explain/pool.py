@@ -20,10 +20,9 @@ independent repeats is Var(votes) / K.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.engine import Estimate
@@ -61,6 +60,14 @@ class Pool:
 
     draws: Draws
     similarity: Float[Tensor, " masks"]
+
+
+class Fit(NamedTuple):
+    """The regression of similarities on masks."""
+
+    beta: Float[Tensor, " terms"]
+    errors: Float[Tensor, "terms pairs"]
+    """e: what each pair of masks adds to the error of β."""
 
 
 @final
@@ -105,7 +112,8 @@ class Pooled:
             drawn = blocks
             pool = Pool(_joined([p.draws for p in pools]), torch.cat([p.similarity for p in pools]))
             counts = sent(resample(len(pool.similarity), self.base.masks, seed=row), basis.rows.device)
-            error, target = (yield self.judge(basis, pool, counts, seed=row)).tolist()
+            fit = regression(basis, pool)
+            error, target = (yield self.judge(basis, pool, fit, counts, seed=row)).tolist()
             if error <= (self.tolerance or MARGIN * target):
                 break
         reached = error <= (self.tolerance or target)
@@ -115,7 +123,7 @@ class Pooled:
             "error_of_repeats": target,
             "stopped": "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling",
         }
-        tally = self.tally(basis, pool, counts)
+        tally = self.tally(basis, pool, fit, counts)
         p, share = yield torch.stack((tally.p, tally.vote_share))
         return Maps(p, p * (1 - p), share, {"pool": about})
 
@@ -124,10 +132,9 @@ class Pooled:
         chosen = indicator(maps, self.threshold).double()
         return chosen, chosen * weights(maps, self.votes)
 
-    def tally(self, basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"]) -> Tally:
+    def tally(self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"]) -> Tally:
         """Cut and count the resampled maps."""
-        beta, _ = regression(basis, pool)
-        mean = mean_maps(basis, basis, beta[None], self.base)[0]
+        mean = mean_maps(basis, basis, fit.beta[None], self.base)[0]
         p, share = torch.zeros_like(mean), torch.zeros_like(mean)
         for part in torch.split(counts, AT_ONCE.get(mean.device.type, RESAMPLES)):
             noise = noises(basis, pool, part, self.base)
@@ -137,10 +144,10 @@ class Pooled:
         return Tally(p, share)
 
     def judge(
-        self, basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"], *, seed: int
+        self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"], *, seed: int
     ) -> Float[Tensor, 2]:
         """The error of p from this pool, and that of `repeats` independent repeats."""
-        seen, (beta, errors) = basis.thinned(JUDGED), regression(basis, pool)
+        seen, (beta, errors) = basis.thinned(JUDGED), fit
         drawn = torch.from_numpy(uniforms(fold(seed, "signs"), start=0, stop=MOVES, width=errors.shape[1]))
         signs = sent(torch.where(drawn < 0.5, 1.0, -1.0), beta.device).to(beta.dtype)
         means = mean_maps(basis, seen, torch.cat((beta[None], beta + signs @ errors.T)), self.base)
@@ -153,16 +160,10 @@ class Pooled:
         return torch.stack((moved + resampling, variance / self.repeats)).sqrt()
 
 
-def squares(axis: Float[Tensor, "shifts length cells"]) -> Float[Tensor, "shifts cells cells"]:
-    """What turns grids into the means of their masks over the squares of the image, along one axis."""
-    return F.adaptive_avg_pool1d(axis.transpose(1, 2), axis.shape[2]).transpose(1, 2)
-
-
-def regression(basis: Basis, pool: Pool) -> tuple[Float[Tensor, " terms"], Float[Tensor, "terms pairs"]]:
-    """β, and what each pair of masks adds to its error."""
-    keep, (down, right) = basis.grid.keep, pool.draws.shifts.unbind(1)
-    rows, columns = squares(basis.rows)[down], squares(basis.columns)[right]
-    means = (rows @ pool.draws.grids @ columns.transpose(1, 2)).flatten(1) - keep
+def regression(basis: Basis, pool: Pool) -> Fit:
+    """β by ridge regression, and its errors."""
+    keep = basis.grid.keep
+    means = basis.squares.masks(pool.draws, basis.rows.dtype).flatten(1) - keep
     design = torch.cat((torch.ones_like(means[:, :1]), means), 1)
     ridge = torch.full_like(design[0], RIDGE * len(design) * keep * (1 - keep))
     ridge[:1] = 0
@@ -171,7 +172,7 @@ def regression(basis: Basis, pool: Pool) -> tuple[Float[Tensor, " terms"], Float
     residual = pool.similarity - design @ beta
     apart, pairs = design[0::2] - design[1::2], (design * residual[:, None]).view(-1, 2, len(beta)).sum(1)
     free = 1 - (apart @ inverse * apart).sum(1).mean() / 2
-    return beta, inverse @ pairs.T / free.sqrt()
+    return Fit(beta, inverse @ pairs.T / free.sqrt())
 
 
 def mean_maps(
@@ -179,8 +180,8 @@ def mean_maps(
 ) -> Float[Tensor, "maps height width"]:
     """μ: what RELAX's map tends to as masks grow without end, at the pixels seen."""
     keep, cells = basis.grid.keep, basis.grid.cells
-    rows = (seen.rows @ squares(basis.rows).transpose(1, 2)).mean(0)
-    columns = (seen.columns @ squares(basis.columns).transpose(1, 2)).mean(0)
+    rows = (seen.rows @ basis.squares.rows.transpose(1, 2)).mean(0)
+    columns = (seen.columns @ basis.squares.columns.transpose(1, 2)).mean(0)
     effects = rows @ betas[:, 1:].view(-1, cells, cells) @ columns.T
     products = keep * betas[:, :1, None] + keep * (1 - keep) * effects
     return products / keep if relax.normalise == "mask_sum" else products

@@ -157,8 +157,8 @@ def test_votes_of_the_pool_by_hand(encoder, image):
     some = Pool(draws, torch.rand(128, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
     pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=10, pool=None, tolerance=None)
     counts = resample(128, 50, seed=9)
-    tally = pooled.tally(found, some, counts)
-    (mean,) = mean_maps(found, found, regression(found, some)[0][None], base)
+    tally = pooled.tally(found, some, regression(found, some), counts)
+    (mean,) = mean_maps(found, found, regression(found, some).beta[None], base)
     noise = relax_maps(found, some, counts, base) - relax_maps(found, some, torch.ones(1, 128).double(), base)
     maps = torch.cat((mean + noise, mean - noise)).numpy()
     p, _, share = paper.repeat(maps, np.mean)
@@ -174,7 +174,8 @@ def test_the_error_by_hand(encoder, image):
     s = torch.rand(96, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     counts = resample(96, 50, seed=9)
     pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=7, pool=None, tolerance=None)
-    error, target = pooled.judge(found, Pool(draws, s), counts, seed=5).tolist()
+    fit = regression(found, Pool(draws, s))
+    error, target = pooled.judge(found, Pool(draws, s), fit, counts, seed=5).tolist()
 
     masks = found.masks(draws, torch.float64)
     means = F.adaptive_avg_pool2d(masks[:, None], 3)[:, 0].flatten(1).numpy() - 0.5

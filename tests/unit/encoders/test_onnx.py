@@ -1,0 +1,160 @@
+"""Encoders by ONNX Runtime: files of one's own, and torch's own networks exported."""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import repeat_xai as rx
+from repeat_xai.encoders import onnx
+from repeat_xai.engine import forward
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def export(module, path, *, shape=(2, 3, 24, 20), dynamic=False):
+    shapes = ({0: torch.export.Dim("batch"), 2: torch.export.Dim("height"), 3: torch.export.Dim("width")},)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(),
+            (torch.randn(shape),),
+            path,
+            dynamo=True,
+            verbose=False,
+            dynamic_shapes=shapes if dynamic else None,
+        )
+    return f"onnx:{path}"
+
+
+def photo_like(encoder):
+    return rx.load_image(torch.randn(3, 24, 20, generator=torch.Generator().manual_seed(0)), encoder)
+
+
+def test_a_file_gives_the_networks_codes_for_any_number_of_images(network, tmp_path):
+    encoder = rx.load_encoder(export(network, tmp_path / "net.onnx"))
+    assert (encoder.name, encoder.preprocessing.size, encoder.batch) == ("onnx:net.onnx", (24, 20), 2)
+    assert "sha256" in encoder.weights
+    images = torch.randn(5, 3, 24, 20)
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(images), network(images), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("estimator", ["exact", "fast"])
+def test_a_file_is_explained_as_its_network_is(network, tmp_path, estimator):
+    by_file = rx.load_encoder(export(network, tmp_path / "net.onnx"))
+    by_torch = rx.load_encoder(network, runtime="torch")
+    image = photo_like(by_file)
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=60), repeats=3, pool=256)
+    a, b = method(by_file, image, seed=0), method(by_torch, image, seed=0)
+    assert (a.importance - b.importance).abs().mean() < 1e-3
+    assert a.provenance["ran"]["runtime"] == "its own"
+    assert a.provenance["encoder_calls"] == b.provenance["encoder_calls"]
+
+
+def test_a_file_that_takes_any_size_is_told_its_own(tmp_path):
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
+    source = export(network, tmp_path / "any.onnx", dynamic=True)
+    assert rx.load_encoder(source, pool="avg").preprocessing.size == (224, 224)
+    encoder = rx.load_encoder(source, pool="avg", size=32)
+    images = torch.randn(3, 3, 32, 32)
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(images), network(images).mean((2, 3)), atol=1e-5, rtol=1e-4)
+    with pytest.raises(rx.RepeatError, match="choose a pool"):
+        rx.Relax(masks=5)(rx.load_encoder(source, size=32), rx.load_image(images[0], encoder), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ("onnx:missing.onnx", {}, "no such ONNX file"),
+        ("onnx:bad.onnx", {}, "cannot be read as an ONNX network"),
+        ("onnx:flat.onnx", {}, r"takes tensor\(float\) \[2, 12\], not one float tensor"),
+        ("onnx:net.onnx", {"size": 32}, "takes images of 24×20, not of 32×32"),
+        ("onnx:net.onnx", {"pool": "middle"}, "pool"),
+        ("onnx:net.onnx", {"weights": "x"}, "has its own weights"),
+        ("onnx:net.onnx", {"device": "cpu", "precision": "float16"}, "run on the CPU as it is"),
+    ],
+)
+def test_what_is_no_encoder_is_refused(network, tmp_path, monkeypatch, source, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.onnx").write_text("no network")
+    if "flat" in source:
+        export(nn.Linear(12, 4), tmp_path / "flat.onnx", shape=(2, 12))
+    if "net" in source:
+        export(network, tmp_path / "net.onnx")
+    with pytest.raises(rx.RepeatError, match=message) as caught:
+        rx.load_encoder(source, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cpu_runs_real_budgets_by_onnx_runtime_and_small_ones_by_torch(network):
+    encoder, plain = rx.load_encoder(network), rx.load_encoder(network, runtime="torch")
+    image = photo_like(encoder)
+    a, b = (rx.Relax(masks=600).explain(e, image, seed=0) for e in (encoder, plain))
+    assert (a.provenance["ran"]["runtime"], b.provenance["ran"]["runtime"]) == ("onnxruntime", "torch")
+    torch.testing.assert_close(a.importance, b.importance, atol=1e-5, rtol=0)
+    assert rx.Relax(masks=50).explain(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
+
+
+def test_changed_weights_are_exported_again(network):
+    encoder = rx.load_encoder(network)
+    image = photo_like(encoder)
+    before = rx.Relax(masks=600)(encoder, image, seed=0)
+    for change in (lambda w: w.data.mul_(-1), lambda w: w.data.copy_(w.data.flip(0))):
+        change(network[3].weight)
+        after = rx.Relax(masks=600)(encoder, image, seed=0)
+        assert not torch.equal(after, before)
+        expected = rx.Relax(masks=600)(rx.load_encoder(network, runtime="torch"), image, seed=0)
+        torch.testing.assert_close(after, expected, atol=1e-5, rtol=0)
+        before = after
+
+
+class Wilful(nn.Module):
+    """Looks at its numbers while it runs, which no exporter can follow."""
+
+    table = (0.0,) * 100
+
+    def forward(self, images):
+        return images.mean((2, 3)) + self.table[len(str(float(images.sum())))]
+
+
+class Fickle(nn.Module):
+    """Gives other codes once it is exported."""
+
+    def forward(self, images):
+        codes = images.mean((2, 3))
+        return codes + 1 if torch.compiler.is_exporting() else codes
+
+
+@pytest.mark.parametrize(("module", "message"), [(Wilful(), "cannot be exported"), (Fickle(), "gives other codes")])
+def test_what_cannot_be_exported_is_run_by_torch(module, message):
+    encoder = rx.load_encoder(module)
+    image = photo_like(encoder)
+    assert rx.Relax(masks=600).explain(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
+    with pytest.raises(rx.RepeatError, match=message) as caught:
+        rx.Relax(masks=600)(rx.load_encoder(module, runtime="onnxruntime"), image, seed=0)
+    assert "\n" not in str(caught.value)
+
+
+def test_exporting_leaves_the_module_as_it_was(network):
+    network.train()
+    before = {k: v.clone() for k, v in network.state_dict().items()}
+    rx.Relax(masks=600)(rx.load_encoder(network), photo_like(rx.load_encoder(network)), seed=0)
+    assert network.training
+    assert all(torch.equal(v, before[k]) for k, v in network.state_dict().items())
+
+
+def test_what_was_made_ready_goes_with_the_encoder(network):
+    encoder = rx.load_encoder(network)
+    rx.Relax(masks=600)(encoder, photo_like(encoder), seed=0)
+    kept = len(forward._ready)
+    del encoder
+    assert len(forward._ready) < kept
+
+
+def test_agreement_is_measured(network, monkeypatch):
+    monkeypatch.setattr(onnx, "AGREES", 0.0)
+    with pytest.raises(rx.RepeatError, match="other codes"):
+        onnx.exported(network.eval(), torch.Size((4, 3, 24, 20)))
