@@ -75,21 +75,23 @@ def main():
     parser.add_argument("shared", type=Path)
     parser.add_argument("--encoders", nargs="+", choices=ENCODERS, default=list(ENCODERS))
     parser.add_argument("--images", type=int, default=12)
+    parser.add_argument("--first", type=int, default=0, help="of every fifth image of VOC's validation set")
+    parser.add_argument("--runtime", default="auto", help="compiled, for a long run on a GPU")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("accuracy.json"))
     options = parser.parse_args()
     voc = options.shared / "data/VOCdevkit/VOC2012"
-    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: options.images]
+    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[options.first :: 5][: options.images]
     results = {}
     for short in options.encoders:
         name, file, size = ENCODERS[short]
         weights_file = options.shared / "weights" / file if file else None
-        encoder = rx.load_encoder(name, weights=weights_file, size=size)
+        encoder = rx.load_encoder(name, weights=weights_file, size=size, runtime=options.runtime)
         started, rows = time.perf_counter(), []
+        results[short] = rows
         for photo in names:
             image = rx.load_image(voc / f"JPEGImages/{photo}.jpg", encoder, protocol="paper")
             rows.append(judge(encoder, image, seed=options.seed))
-        results[short] = rows
         ten, fast = (" / ".join(f"{mean(rows, who, key):.3f}" for key in rows[0][who]) for who in ("repeats", "fast"))
         print(
             f"{short:10} ten repeats {ten}   fast {fast}   calls {mean(rows, 'calls'):.0f}   "
@@ -97,7 +99,7 @@ def main():
             f"({len(rows)} images, {time.perf_counter() - started:.0f} s)",
             flush=True,
         )
-    options.out.write_text(json.dumps(results, indent=1))
+        options.out.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ from skimage import data
 import repeat_xai as rx
 from repeat_xai.encoders import onnx
 from repeat_xai.encoders.module import full_precision
+from repeat_xai.engine.batches import CHUNKS
+from repeat_xai.engine.forward import quickest
 
 REPEATS, MASKS = 10, 1000
 PHOTOS = (data.chelsea, data.coffee, data.rocket, data.astronaut)
@@ -103,7 +105,7 @@ def alone(encoder, *, calls, batch):
         run = torch.compile(module, dynamic=False)
 
     def job():
-        with torch.no_grad(), full_precision():
+        with torch.no_grad(), full_precision(), quickest(pixels.dtype):
             for _ in range(-(-calls // batch)):
                 run(pixels)
 
@@ -121,7 +123,7 @@ def ours(encoder, images, **options):
 
 def measure(name, options):
     """Every contestant on one encoder: seconds an image, medians over rounds."""
-    device, batch = options.device, 256 if options.device == "cuda" else 16
+    device, batch = options.device, CHUNKS[options.device]
     runtime = "compiled" if device == "cuda" else "onnxruntime"
     plain, other = load(name, device, None), load(name, device, None)
     engine = load(name, device, None, runtime=runtime)

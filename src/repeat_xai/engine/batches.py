@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from repeat_xai.calls import metering, tell
-from repeat_xai.engine.forward import HALVES, Batch, forward_of, renew
+from repeat_xai.engine.forward import HALVES, Batch, forward_of, remembered, renew
 from repeat_xai.engine.precision import rounding
 from repeat_xai.errors import ConfigurationError, EncoderError, reason
 from repeat_xai.masks import Basis, Draws, Grid, sent
@@ -117,7 +117,8 @@ class Engine:
         self.encoder, self.shape, self.plan = encoder, shape, plan
         _, height, width = shape
         self.basis = Basis.of(plan.grid, height, width, encoder.device)
-        self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
+        probe = f"rounding {plan.grid} {plan.similarity} {shape}"
+        self.rounding = remembered(encoder, probe, lambda: rounding(encoder, self.basis, plan.similarity, shape))
         usual = CHUNKS.get(encoder.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
         self.chunk = plan.chunk or min(max(usual, 1), MOST)
         self.runtime = ""

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -21,6 +21,7 @@ from repeat_xai.types import Encoder
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
+T = TypeVar("T")
 HALVES = (torch.float16, torch.bfloat16)
 WORTH_EXPORTING = 512
 """Calls an image from which a CPU runs the encoder by ONNX Runtime: exporting takes seconds, and doubles the speed."""
@@ -64,10 +65,21 @@ class _Ready:
     weights: list[float] = field(default_factory=list)
     modules: dict[torch.dtype, nn.Module] = field(default_factory=dict)
     forwards: dict[tuple[object, ...], Forward] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What has been found out about it."""
     spent: float = 0.0
 
 
 _ready: WeakKeyDictionary[Encoder, _Ready] = WeakKeyDictionary()
+
+
+def remembered(encoder: Encoder, question: str, answer: Callable[[], T]) -> T:
+    """What was found out about an encoder, asked once."""
+    notes = _kept(encoder).notes
+    if question not in notes:
+        notes[question] = answer()
+    found: T = notes[question]
+    return found
 
 
 def spent(encoder: Encoder, seconds: float) -> None:
