@@ -62,6 +62,17 @@ class Pool:
     similarity: Float[Tensor, " masks"]
 
 
+class Sums(NamedTuple):
+    """Over masks drawn again from the pool, a resample each, and last over the pool as it is."""
+
+    masks: Float[Tensor, "maps down right cells2"]
+    """Σ w·g."""
+    products: Float[Tensor, "maps down right cells2"]
+    """Σ w·s·g."""
+    counts: Float[Tensor, " maps"]
+    """Σ w."""
+
+
 class Fit(NamedTuple):
     """The regression of similarities on masks."""
 
@@ -111,9 +122,9 @@ class Pooled:
             pools.append(Pool(draws, (yield draws)))
             drawn = blocks
             pool = Pool(_joined([p.draws for p in pools]), torch.cat([p.similarity for p in pools]))
-            counts = sent(resample(len(pool.similarity), self.base.masks, seed=row), basis.rows.device)
-            fit = regression(basis, pool)
-            error, target = (yield self.judge(basis, pool, fit, counts, seed=row)).tolist()
+            counts = resample(len(pool.similarity), self.base.masks, seed=fold(row, "resamples"))
+            fit, sums = regression(basis, pool), summed(basis, pool, sent(counts, basis.rows.device))
+            error, target = (yield self.judge(basis, fit, sums, seed=row)).tolist()
             if error <= (self.tolerance or MARGIN * target):
                 break
         reached = error <= (self.tolerance or target)
@@ -123,7 +134,7 @@ class Pooled:
             "error_of_repeats": target,
             "stopped": "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling",
         }
-        tally = self.tally(basis, pool, fit, counts)
+        tally = self.tally(basis, fit, sums)
         p, share = yield torch.stack((tally.p, tally.vote_share))
         return Maps(p, p * (1 - p), share, {"pool": about})
 
@@ -132,26 +143,25 @@ class Pooled:
         chosen = indicator(maps, self.threshold).double()
         return chosen, chosen * weights(maps, self.votes)
 
-    def tally(self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"]) -> Tally:
+    def tally(self, basis: Basis, fit: Fit, sums: Sums) -> Tally:
         """Cut and count the resampled maps."""
         mean = mean_maps(basis, basis, fit.beta[None], self.base)[0]
         p, share = torch.zeros_like(mean), torch.zeros_like(mean)
-        for part in torch.split(counts, AT_ONCE.get(mean.device.type, RESAMPLES)):
-            noise = noises(basis, pool, part, self.base)
+        count = AT_ONCE[mean.device.type]
+        for start in range(0, RESAMPLES, count):
+            noise = noises(basis, sums, self.base, start, count)
             chosen, voted = self.cast(torch.cat((mean + noise, mean - noise)))
             p += voted.sum(0) / (2 * RESAMPLES)
             share += chosen.sum(0) / (2 * RESAMPLES)
         return Tally(p, share)
 
-    def judge(
-        self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"], *, seed: int
-    ) -> Float[Tensor, 2]:
+    def judge(self, basis: Basis, fit: Fit, sums: Sums, *, seed: int) -> Float[Tensor, 2]:
         """The error of p from this pool, and that of `repeats` independent repeats."""
         seen, (beta, errors) = basis.thinned(JUDGED), fit
         drawn = torch.from_numpy(uniforms(fold(seed, "signs"), start=0, stop=MOVES, width=errors.shape[1]))
         signs = sent(torch.where(drawn < 0.5, 1.0, -1.0), beta.device).to(beta.dtype)
         means = mean_maps(basis, seen, torch.cat((beta[None], beta + signs @ errors.T)), self.base)
-        noise = noises(seen, pool, counts, self.base)
+        noise = noises(seen, sums, self.base)
         both = torch.stack((noise, -noise))
         voted = self.cast((means[:, None, None] + both).flatten(0, 2))[1].view(len(means), *both.shape)
         moved = (voted[1:].mean((1, 2)) - voted[0].mean((0, 1))).square().mean()
@@ -187,14 +197,6 @@ def mean_maps(
     return products / keep if relax.normalise == "mask_sum" else products
 
 
-def noises(
-    basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"], relax: Relax
-) -> Float[Tensor, "resamples height width"]:
-    """δ: how maps of as many masks as a repeat takes scatter about the pool's own."""
-    maps = relax_maps(basis, pool, torch.cat((counts, torch.ones_like(counts[:1]))), relax)
-    return maps[:-1] - maps[-1]
-
-
 def resample(pool: int, masks: int, *, seed: int) -> Float[Tensor, "resamples masks"]:
     """How often each mask of the pool is drawn, when as many as a repeat takes are drawn with replacement."""
     drawn = torch.from_numpy((uniforms(seed, start=0, stop=RESAMPLES, width=masks) * pool).astype("int64"))
@@ -202,14 +204,27 @@ def resample(pool: int, masks: int, *, seed: int) -> Float[Tensor, "resamples ma
     return counts.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
 
 
-def relax_maps(
-    basis: Basis, pool: Pool, counts: Float[Tensor, "maps masks"], relax: Relax
-) -> Float[Tensor, "maps height width"]:
-    """RELAX's maps from the pool's masks, each counted so often."""
-    sums = basis.maps(basis.sums(pool.draws, torch.cat((counts, counts * pool.similarity)).T))
-    masks, products = sums.chunk(2)
-    divisor = masks if relax.normalise == "mask_sum" else counts.sum(1)[:, None, None]
+def summed(basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"]) -> Sums:
+    """Sums over the pool's masks, each counted so often; and over the pool."""
+    every = torch.cat((counts, torch.ones_like(counts[:1])))
+    masks, products = basis.sums(pool.draws, torch.cat((every, every * pool.similarity)).T).chunk(2)
+    return Sums(masks, products, every.sum(1))
+
+
+def relax_maps(basis: Basis, sums: Sums, relax: Relax) -> Float[Tensor, "maps height width"]:
+    """RELAX's maps from sums over masks."""
+    masks, products = basis.maps(torch.cat((sums.masks, sums.products))).chunk(2)
+    divisor = masks if relax.normalise == "mask_sum" else sums.counts[:, None, None]
     return torch.where(masks > 0, products / divisor, 0.0)
+
+
+def noises(
+    basis: Basis, sums: Sums, relax: Relax, start: int = 0, count: int = RESAMPLES
+) -> Float[Tensor, "maps height width"]:
+    """δ: how maps of as many masks as a repeat takes scatter about the pool's own."""
+    wanted = Sums(*(torch.cat((part[:-1][start : start + count], part[-1:])) for part in sums))
+    maps = relax_maps(basis, wanted, relax)
+    return maps[:-1] - maps[-1]
 
 
 def _joined(draws: list[Draws]) -> Draws:
