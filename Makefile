@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint docs real clean
+.PHONY: install demo test lint docs real bench clean
 
 install: $(INSTALLED)
 
@@ -33,5 +33,9 @@ docs: install
 real: install
 	$(BIN)/pytest -m full -s
 
+# Seconds an image against the published loop and the encoder alone; a quarter of an hour on two cores.
+bench: install
+	$(BIN)/python benchmarks/speed.py --out speed
+
 clean:
-	rm -rf $(VENV) site dist demo
+	rm -rf $(VENV) site dist demo speed.json speed.png

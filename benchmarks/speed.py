@@ -97,7 +97,11 @@ def alone(encoder, *, calls, batch):
     height, width = encoder.preprocessing.size
     if encoder.device.type == "cpu":
         pixels = torch.randn(batch, 3, height, width)
-        run = onnx.exported(encoder.module, pixels.shape)
+        session = onnx.exported(encoder.module, {"images": pixels})
+
+        def run(pixels):
+            session({"images": pixels})
+
     else:
         module = encoder.module.half()
         pixels = torch.randn(batch, 3, height, width, device="cuda", dtype=torch.float16)
@@ -109,7 +113,8 @@ def alone(encoder, *, calls, batch):
             for _ in range(-(-calls // batch)):
                 run(pixels)
 
-    job()
+    with torch.no_grad(), full_precision(), quickest(pixels.dtype):
+        run(pixels)
     return job
 
 
@@ -126,19 +131,19 @@ def measure(name, options):
     device, batch = options.device, CHUNKS[options.device]
     runtime = "compiled" if device == "cuda" else "onnxruntime"
     plain, other = load(name, device, None), load(name, device, None)
+    plain.module.to(memory_format=torch.contiguous_format)
     engine = load(name, device, None, runtime=runtime)
     images = images_for(engine, options.images)
-    share = options.published_repeats / REPEATS
     job = alone(load(name, device, None), calls=REPEATS * MASKS + 1, batch=batch)
     exact = {"estimator": "exact", "repeats": REPEATS, "base": rx.Relax(masks=MASKS)}
     fast = {"pool": options.pool or "auto"}
     _, _, ran = ours(engine, images[:1], **fast)
     ours(engine, images[:1], **exact)
+    few = {"masks": MASKS, "repeats": options.repeats}
+    share = options.repeats / REPEATS
     jobs = {
-        "published": lambda: (
-            seconds(lambda: published(plain, images[0], masks=MASKS, repeats=options.published_repeats), device) / share
-        ),
-        "vectorised": lambda: seconds(lambda: vectorised(other, images[0], masks=MASKS, repeats=REPEATS), device),
+        "published": lambda: seconds(lambda: published(plain, images[0], **few), device) / share,
+        "vectorised": lambda: seconds(lambda: vectorised(other, images[0], **few), device) / share,
         "alone": lambda: seconds(job, device),
         "exact": lambda: ours(engine, images[: options.exact_images], **exact)[0],
         "fast": lambda: ours(engine, images, **fast)[0],
@@ -200,14 +205,14 @@ def main():
     parser.add_argument("--exact-images", type=int, help="in the stream of exact")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pool", type=int, help="masks of fast, if not as many as its error asks")
-    parser.add_argument("--published-repeats", type=int, help="of ten; the rest is reckoned in proportion")
+    parser.add_argument("--repeats", type=int, help="of published and vectorised; the rest of ten in proportion")
     parser.add_argument("--curves", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--out", type=Path, default=Path("speed"))
     options = parser.parse_args()
     on_gpu = options.device == "cuda"
     options.images = options.images or (64 if on_gpu else 4)
     options.exact_images = options.exact_images or (8 if on_gpu else 1)
-    options.published_repeats = options.published_repeats or (REPEATS if on_gpu else 1)
+    options.repeats = options.repeats or (REPEATS if on_gpu else 1)
     machine = torch.cuda.get_device_name() if on_gpu else f"{platform.machine()}, {torch.get_num_threads()} threads"
     results = {}
     for name in options.encoders:

@@ -81,11 +81,10 @@ def test_a_gpu_with_little_memory_only_takes_longer(both, estimator):
     assert (little.importance - plenty.importance).abs().mean() < 1e-3
 
 
-@pytest.mark.parametrize("runtime", ["torch", "compiled"])
-def test_half_precision_is_the_default_and_gives_the_same_uncertainty(runtime):
+def test_half_precision_is_the_default_and_gives_the_same_uncertainty():
     """On a trained encoder and real photos, at the paper's budget."""
     method = rx.Repeat(estimator="exact", repeats=10, base=rx.Relax(masks=1000))
-    half = rx.load_encoder("efficientnet_lite0", device="cuda", runtime=runtime)
+    half = rx.load_encoder("efficientnet_lite0", device="cuda")
     full = rx.load_encoder("efficientnet_lite0", device="cuda", precision="float32")
     images = [rx.load_image(photo(), full) for photo in (data.chelsea, data.coffee, data.rocket, data.astronaut)]
     pairs = zip(method.stream(half, images, seed=0), method.stream(full, images, seed=0), strict=True)

@@ -6,8 +6,9 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -60,7 +61,7 @@ class OnnxEncoder:
     def _features(self, images: Tensor) -> Tensor:
         missing = (self.batch or len(images)) - len(images)
         filled = torch.cat((images, images[-1:].expand(missing, -1, -1, -1)))
-        return _run(self.session, filled)[: len(images)]
+        return _run(self.session, {self.session.get_inputs()[0].name: filled})[: len(images)]
 
 
 def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Preprocessing | None) -> OnnxEncoder:
@@ -96,13 +97,12 @@ def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Prepr
     )
 
 
-def exported(module: nn.Module, shape: torch.Size) -> Callable[[Tensor], Tensor]:
-    """The module's codes for batches of this shape, by ONNX Runtime; refused where they are not the module's own."""
-    probe = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+def exported(module: nn.Module, probe: Mapping[str, Tensor]) -> Callable[[Mapping[str, Tensor]], Tensor]:
+    """The module by ONNX Runtime, for inputs such as the probe; refused where it does not give the same codes."""
     try:
         with torch.no_grad(), evaluating(module), _quietly():
-            codes = module(probe)
-            program = torch.onnx.export(module, (probe,), dynamo=True, verbose=False)
+            codes = module(**probe)
+            program = torch.onnx.export(module, kwargs=dict(probe), dynamo=True, verbose=False)
             assert program is not None
             session = _session(program.model_proto.SerializeToString())
         found = _run(session, probe)
@@ -110,7 +110,7 @@ def exported(module: nn.Module, shape: torch.Size) -> Callable[[Tensor], Tensor]
         raise EncoderError(f"cannot be exported to ONNX Runtime ({reason(error)})") from error
     if found.shape != codes.shape or not (found - codes).abs().max() <= AGREES * codes.abs().max():
         raise EncoderError("gives other codes when exported to ONNX Runtime")
-    return lambda images: _run(session, images)
+    return partial(_run, session)
 
 
 def _session(model: str | bytes) -> Any:
@@ -122,9 +122,10 @@ def _session(model: str | bytes) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def _run(session: Any, images: Tensor) -> Tensor:
-    (source, *_), (target, *_) = session.get_inputs(), session.get_outputs()
-    return torch.from_numpy(session.run([target.name], {source.name: images.contiguous().numpy()})[0])
+def _run(session: Any, inputs: Mapping[str, Tensor]) -> Tensor:
+    """The first output; an input that the network does not use is left out."""
+    feed = {source.name: inputs[source.name].contiguous().numpy() for source in session.get_inputs()}
+    return torch.from_numpy(session.run([session.get_outputs()[0].name], feed)[0])
 
 
 @contextlib.contextmanager

@@ -118,27 +118,21 @@ def eager(encoder: TorchEncoder, dtype: torch.dtype) -> Forward:
 
 
 def _compiled(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int) -> Forward:
-    module, device = _module(encoder, basis.rows.dtype), encoder.device
+    module = _module(encoder, basis.rows.dtype)
     run = _running(module, torch.compile(_Masked(module), dynamic=False))
-    which = torch.zeros(chunk, dtype=torch.long, device=device)
-    blank = Batch(
-        torch.zeros(shape, dtype=basis.rows.dtype, device=device),
-        which,
-        which > 0,
-        basis.draw(seed=0, start=0, stop=chunk),
-    )
-    run(blank, basis)
+    run(_probe(basis, shape, chunk), basis)
     return Forward(run=run, runtime="compiled", fixed=True)
 
 
 def _exported(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int) -> Forward:
+    module = _module(encoder, basis.rows.dtype)
     try:
-        codes = onnx.exported(_module(encoder, basis.rows.dtype), torch.Size((chunk, *shape[1:])))
+        run = onnx.exported(_Exportable(module, basis), _tensors(_probe(basis, shape, chunk)))
     except EncoderError as error:
         if encoder.runtime == "auto":
             return eager(encoder, basis.rows.dtype)
         raise EncoderError(f"{encoder.name} {error}; use another runtime") from error
-    return Forward(run=lambda batch, basis: codes(masked(batch, basis)), runtime="onnxruntime", fixed=True)
+    return Forward(run=lambda batch, _: run(_tensors(batch)), runtime="onnxruntime", fixed=True)
 
 
 @final
@@ -151,6 +145,38 @@ class _Masked(nn.Module):
 
     def forward(self, batch: Batch, basis: Basis) -> Any:
         return self.body(masked(batch, basis).contiguous(memory_format=torch.channels_last))
+
+
+@final
+class _Exportable(nn.Module):
+    """The same for an exporter, who takes tensors only, with the basis as a part of the graph."""
+
+    def __init__(self, body: nn.Module, basis: Basis) -> None:
+        super().__init__()
+        self.body, self.basis = body, basis
+
+    def forward(self, images: Tensor, which: Tensor, whole: Tensor, grids: Tensor, shifts: Tensor) -> Any:
+        return self.body(masked(Batch(images, which, whole, Draws(grids, shifts)), self.basis))
+
+
+def _tensors(batch: Batch) -> dict[str, Tensor]:
+    """A batch as an exported graph takes it."""
+    grids, shifts = batch.draws
+    return {
+        "images": batch.images,
+        "which": batch.which,
+        "whole": batch.whole,
+        "grids": grids.to(batch.images.dtype),
+        "shifts": shifts,
+    }
+
+
+def _probe(basis: Basis, shape: torch.Size, chunk: int) -> Batch:
+    """A made-up batch."""
+    device = basis.rows.device
+    images = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(device, basis.rows.dtype)
+    which = torch.arange(chunk, device=device) % len(images)
+    return Batch(images, which, which < 0, basis.draw(seed=0, start=0, stop=chunk))
 
 
 def _running(module: nn.Module, graph: Callable[[Batch, Basis], Any]) -> Callable[[Batch, Basis], Any]:

@@ -157,4 +157,4 @@ def test_what_was_made_ready_goes_with_the_encoder(network):
 def test_agreement_is_measured(network, monkeypatch):
     monkeypatch.setattr(onnx, "AGREES", 0.0)
     with pytest.raises(rx.RepeatError, match="other codes"):
-        onnx.exported(network.eval(), torch.Size((4, 3, 24, 20)))
+        onnx.exported(network.eval(), {"input": torch.randn(4, 3, 24, 20)})
