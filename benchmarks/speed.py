@@ -69,8 +69,9 @@ def published(encoder, image, *, masks, repeats):
     return (p * (1 - p)).cpu()
 
 
-def vectorised(encoder, image, *, masks, repeats, batch=250):
+def vectorised(encoder, image, *, masks, repeats):
     """What a practised torch user would write in twenty lines."""
+    batch = 250 if encoder.device.type == "cuda" else 20
     module = encoder.module.half() if encoder.device.type == "cuda" else encoder.module
     pixels = image.pixels[None].to(encoder.device, next(module.parameters()).dtype)
     size, p = pixels.shape[2:], 0

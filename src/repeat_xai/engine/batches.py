@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from repeat_xai.calls import metering, tell
-from repeat_xai.engine.forward import HALVES, Batch, forward_of, remembered, renew
+from repeat_xai.engine.forward import HALVES, Batch, at_most, forward_of, lacks_memory, renew, too_many
 from repeat_xai.engine.precision import rounding
 from repeat_xai.errors import ConfigurationError, EncoderError, reason
 from repeat_xai.masks import Basis, Draws, Grid, sent
@@ -30,8 +30,6 @@ CHUNKS = {"cpu": 16, "cuda": 512}
 MOST = 2048
 SHARE = 64
 """A batch may hold an image for every so many copies."""
-NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "bad allocation")
-"""How lack of memory is worded where it has no class of its own."""
 
 
 class Plan(NamedTuple):
@@ -117,10 +115,9 @@ class Engine:
         self.encoder, self.shape, self.plan = encoder, shape, plan
         _, height, width = shape
         self.basis = Basis.of(plan.grid, height, width, encoder.device)
-        probe = f"rounding {plan.grid} {plan.similarity} {shape}"
-        self.rounding = remembered(encoder, probe, lambda: rounding(encoder, self.basis, plan.similarity, shape))
+        self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
         usual = CHUNKS.get(encoder.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
-        self.chunk = plan.chunk or min(max(usual, 1), MOST)
+        self.chunk = at_most(encoder, plan.chunk or min(max(usual, 1), MOST))
         self.runtime = ""
         self.preparing = 0.0
         """Seconds spent so far on making the encoder ready."""
@@ -166,6 +163,7 @@ class Engine:
                 question.failure = error
         else:
             if codes is None:
+                too_many(self.encoder, self.chunk)
                 self.chunk //= 2
                 torch.cuda.empty_cache()
                 return []
@@ -192,9 +190,7 @@ class Engine:
         except EncoderError:
             raise
         except Exception as error:  # any module may fail in any way
-            if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(
-                words in str(error).lower() for words in NO_MEMORY
-            ):
+            if not lacks_memory(error):
                 raise EncoderError(f"{name}: fails on a batch of {shape}: {reason(error)}") from error
             if self.chunk == 1:
                 raise EncoderError(f"{name}: out of memory on a single image of {shape[2:]}") from error

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 HALVES = (torch.float16, torch.bfloat16)
+NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "bad allocation")
+"""How lack of memory is worded where it has no class of its own."""
 WORTH_EXPORTING = 512
 """Calls an image from which a CPU runs the encoder by ONNX Runtime: exporting takes seconds, and doubles the speed."""
 WORTH_COMPILING = 60.0
@@ -67,13 +69,15 @@ class _Ready:
     forwards: dict[tuple[object, ...], Forward] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     """What has been found out about it."""
+    most: int | None = None
+    """Copies at once that there was memory for."""
     spent: float = 0.0
 
 
-_ready: WeakKeyDictionary[Encoder, _Ready] = WeakKeyDictionary()
+_ready: WeakKeyDictionary[TorchEncoder, _Ready] = WeakKeyDictionary()
 
 
-def remembered(encoder: Encoder, question: str, answer: Callable[[], T]) -> T:
+def remembered(encoder: TorchEncoder, question: str, answer: Callable[[], T]) -> T:
     """What was found out about an encoder, asked once."""
     notes = _kept(encoder).notes
     if question not in notes:
@@ -84,7 +88,26 @@ def remembered(encoder: Encoder, question: str, answer: Callable[[], T]) -> T:
 
 def spent(encoder: Encoder, seconds: float) -> None:
     """Say that an encoder has been run for so long."""
-    _kept(encoder).spent += seconds
+    if isinstance(encoder, TorchEncoder):
+        _kept(encoder).spent += seconds
+
+
+def too_many(encoder: Encoder, chunk: int) -> None:
+    """Say that there is no memory for so many copies at once."""
+    if isinstance(encoder, TorchEncoder):
+        _kept(encoder).most = chunk // 2
+
+
+def at_most(encoder: Encoder, chunk: int) -> int:
+    """So many copies at once, or fewer where there was no memory for them."""
+    most = _kept(encoder).most if isinstance(encoder, TorchEncoder) else None
+    return chunk if most is None else min(chunk, most)
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Whether the error means that there is too little memory."""
+    named = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    return named or any(words in str(error).lower() for words in NO_MEMORY)
 
 
 def renew(encoder: Encoder) -> None:
@@ -120,7 +143,12 @@ def eager(encoder: TorchEncoder, dtype: torch.dtype) -> Forward:
 def _compiled(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int) -> Forward:
     module = _module(encoder, basis.rows.dtype)
     run = _running(module, torch.compile(_Masked(module), dynamic=False))
-    run(_probe(basis, shape, chunk), basis)
+    try:
+        run(_probe(basis, shape, chunk), basis)
+    except Exception as error:  # the compiler meets what it cannot do with errors of every kind
+        if encoder.runtime == "auto" and not lacks_memory(error):
+            return eager(encoder, basis.rows.dtype)
+        raise
     return Forward(run=run, runtime="compiled", fixed=True)
 
 
@@ -208,12 +236,12 @@ def _module(encoder: TorchEncoder, dtype: torch.dtype) -> nn.Module:
     return modules[dtype]
 
 
-def _kept(encoder: Encoder) -> _Ready:
+def _kept(encoder: TorchEncoder) -> _Ready:
     return _ready.setdefault(encoder, _Ready())
 
 
 def _fingerprint(module: nn.Module) -> list[float]:
     """A number for every tensor of weights, sensitive to each of its values and to their order."""
-    tensors = [t.detach().flatten() for t in module.state_dict().values() if t.is_floating_point() and t.numel()]
-    numbers = [t @ torch.linspace(1, 2, len(t), dtype=t.dtype, device=t.device) for t in tensors]
-    return torch.stack([n.double() for n in numbers]).tolist() if numbers else []
+    tensors = [t.detach().flatten().float() for t in module.state_dict().values() if t.is_floating_point()]
+    numbers = [t @ torch.linspace(1, 2, len(t), device=t.device) for t in tensors]
+    return torch.stack(numbers).tolist() if numbers else []

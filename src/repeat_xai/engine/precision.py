@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.encoders.module import TorchEncoder
-from repeat_xai.engine.forward import HALVES, Batch, eager
-from repeat_xai.errors import ConfigurationError, EncoderError
+from repeat_xai.engine.forward import HALVES, Batch, eager, remembered
+from repeat_xai.errors import ConfigurationError
 from repeat_xai.masks import Basis
 from repeat_xai.types import Encoder, Kernel
 
@@ -45,17 +45,26 @@ def rounding(encoder: Encoder, basis: Basis, similarity: Kernel, shape: torch.Si
         return own
     if asked != "auto" and getattr(torch, asked) not in HALVES:
         return Rounding(getattr(torch, asked))
-    exact = _similarities(encoder, encoder.dtype, basis, similarity, shape)
+    question = f"rounding {basis.grid} {similarity} {shape}"
+    return remembered(encoder, question, lambda: _measured(encoder, basis, similarity, shape))
+
+
+def _measured(encoder: TorchEncoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
+    asked = encoder.precision
+    try:
+        exact = _similarities(encoder, encoder.dtype, basis, similarity, shape)
+    except Exception:  # whatever is wrong with the encoder is said when it is asked in earnest
+        return Rounding(encoder.dtype)
     for dtype in HALVES if asked == "auto" else (getattr(torch, asked),):
         try:
             error = float((_similarities(encoder, dtype, basis, similarity, shape) - exact).std())
-        except (EncoderError, RuntimeError, TypeError) as failure:
+        except Exception as failure:  # a module may meet a precision it was not made for in any way
             if asked != "auto":
                 raise ConfigurationError(f"{encoder.name} does not run in {asked}; use float32") from failure
             continue
         if asked != "auto" or error <= LIMIT * float(exact.std()):
             return Rounding(dtype, error)
-    return own
+    return Rounding(encoder.dtype)
 
 
 def _similarities(

@@ -185,9 +185,9 @@ class _Line(Generic[T]):
 
     def _read(self, job: _Job[T], value: Tensor) -> _Reading:
         notes = Notes(*torch.stack(job.subject.notes).to("cpu", non_blocking=True))
-        value = value.to("cpu", non_blocking=True)
-        arrived = torch.cuda.current_stream().record_event() if self.on_gpu else None
-        return _Reading(job, value, notes, arrived)
+        here = value.to("cpu", non_blocking=True)
+        arrived = torch.cuda.current_stream(value.device).record_event() if self.on_gpu else None
+        return _Reading(job, here, notes, arrived)
 
     def _check(self, job: _Job[T], notes: Notes) -> None:
         """Refuse to explain from codes that say nothing."""
