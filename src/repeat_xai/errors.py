@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from numbers import Integral
 
+NO_MEMORY = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "bad allocation")
+"""How lack of memory is worded where it has no class of its own."""
+
 
 class RepeatError(Exception):
     """Anything this package refuses to do, said in one line."""
@@ -54,3 +57,13 @@ def at_least(name: str, value: object, least: int) -> None:
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
         raise ConfigurationError(f"{name} must be a whole number of at least {least}, not {value!r}")
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether the error means too little memory, whichever library it comes from.
+
+    >>> lacks_memory(RuntimeError("CUDA error: out of memory")), lacks_memory(RuntimeError("no such layer"))
+    (True, False)
+    """
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or any(words in str(error).lower() for words in NO_MEMORY)

@@ -30,6 +30,8 @@ Style = Literal["relax", "rise"]
 AT_ONCE = 2048
 """Masks of a row drawn at a time."""
 
+MOST_NUMBERS = 2**24
+"""Held at once while summing over masks."""
 MOST_CELLS = 50
 """Sums take memory with the fourth power of the cells; beyond this, more than is sensible."""
 
@@ -164,8 +166,10 @@ class Basis:
         """Σ w·g for each kind of weight and each shift."""
         down, right = draws.shifts.unbind(1)
         shifts = F.one_hot(down * len(self.columns) + right, len(self.rows) * len(self.columns)).to(weights.dtype)
-        weighted = weights.T[:, :, None] * draws.grids.flatten(1)
-        return (shifts.T @ weighted).view(weights.shape[1], len(self.rows), len(self.columns), -1)
+        grids = draws.grids.flatten(1)
+        some = max(1, MOST_NUMBERS // grids.numel())
+        sums = [shifts.T @ (part.T[:, :, None] * grids) for part in torch.split(weights, some, dim=1)]
+        return torch.cat(sums).view(weights.shape[1], len(self.rows), len(self.columns), -1)
 
     def maps(self, sums: Float[Tensor, "kinds down right cells2"]) -> Float[Tensor, "kinds height width"]:
         """Σ w·M for each kind of weight, from its sums over grids."""

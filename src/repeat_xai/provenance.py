@@ -7,6 +7,8 @@ import platform
 import time
 from collections.abc import Iterator, Mapping
 from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 VERSIONS = {module.__name__: str(module.__version__) for module in (torch, torchvision, timm, numpy, PIL)}
+if find_spec("onnxruntime"):
+    VERSIONS["onnxruntime"] = version("onnxruntime")
 
 
 def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dict[str, Any]:

@@ -23,9 +23,11 @@ images = [rx.load_image(photo(), plain) for photo in (data.chelsea, data.coffee,
 method = rx.Repeat(base=rx.Relax(masks=100, chunk=96), pool=256)
 for a, b in zip(method.stream(compiled, images, seed=0), method.stream(plain, images, seed=0), strict=True):
     assert a.provenance["ran"]["runtime"] == "compiled", a.provenance["ran"]
-    assert a.provenance["ran"]["prepared_seconds"] > 10 * a.provenance["seconds"] or device == "cuda"
+    assert a.provenance["ran"]["prepared_seconds"] > 0.5
     assert a.provenance["encoder_calls"] == 257
     assert (a.importance - b.importance).abs().mean() < 1e-3
+from torch._dynamo.utils import counters
+assert counters["stats"]["unique_graphs"] == 1, counters["stats"]
 """
 
 

@@ -239,7 +239,78 @@ def test_several_images_share_a_batch(encoder, monkeypatch):
     assert sorted(narrow.seen)[1:] == [200] * 6
 
 
-def test_images_under_way_are_closed_with_the_stream(encoder):
-    stream = rx.Repeat(base=SMALL, pool=256).stream(encoder, iter(pictures(encoder, 3)), seed=0)
-    next(stream)
-    stream.close()
+def test_an_image_that_breaks_the_encoder_fails_alone_in_a_shared_batch(encoder, monkeypatch):
+    from repeat_xai.engine.stream import _Line
+
+    class Picky(nn.Module):
+        def __init__(self, body):
+            super().__init__()
+            self.body = body
+
+        def forward(self, images):
+            if images.abs().amax() > 50:
+                raise ValueError("too bright")
+            return self.body(images)
+
+    picky = rx.load_encoder(Picky(encoder.module))
+    good, bright, other = pictures(encoder, 3)
+    bright = rx.load_image(bright.pixels * 100, encoder)
+    monkeypatch.setattr(_Line, "width", property(lambda line: 3))
+    answers = list(rx.Relax(masks=60, chunk=256).answers(picky, [good, bright, other], seed=0))
+    assert [isinstance(answer.result, rx.Explanation) for answer in answers] == [True, False, True]
+    assert "too bright" in str(answers[1].result)
+    expected = rx.Relax(masks=60)(encoder, other, seed=0)
+    torch.testing.assert_close(answers[2].result.importance.double(), expected, atol=1e-6, rtol=0)
+
+
+def test_a_module_that_looks_at_its_memory_runs_as_it_is():
+    class Viewing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 4, 3)
+
+        def forward(self, images):
+            found = self.conv(images)
+            return found.view(len(found), -1)
+
+    assert explain(Viewing()).importance.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["unhashable", "slots"])
+def test_an_encoder_of_ones_own_need_be_no_more_than_the_protocol_says(encoder, image, kind):
+    class Own:
+        __slots__ = () if kind == "slots" else ("__dict__",)
+        __hash__ = None if kind == "unhashable" else object.__hash__
+        name, weights, pool = "own", "none", "none"
+        preprocessing, device, dtype = encoder.preprocessing, encoder.device, encoder.dtype
+
+        def __call__(self, images):
+            return images.mean((2, 3))
+
+    assert rx.Relax(masks=9).explain(Own(), image, seed=0).provenance["encoder_calls"] == 10
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_fingerprint_changes_with_any_weight(dtype):
+    from repeat_xai.engine.forward import _fingerprint
+
+    module = nn.Linear(300, 300, dtype=dtype)
+    module.register_buffer("odd", torch.tensor([torch.inf, -torch.inf, torch.nan]))
+    before = _fingerprint(module)
+    assert _fingerprint(module) == before
+    module.weight.data[7, 7] += 0.01
+    changed = _fingerprint(module)
+    assert changed != before
+    module.weight.data[[0, 1]] = module.weight.data[[1, 0]]
+    assert _fingerprint(module) != changed
+    assert _fingerprint(nn.LazyLinear(3)) == []
+
+
+def test_sums_in_parts_are_the_same(monkeypatch):
+    from repeat_xai import masks
+
+    basis = masks.Basis.of(rx.Grid(cells=3), 9, 8, torch.device("cpu"))
+    draws, weights = basis.draw(seed=0, start=0, stop=40), torch.rand(40, 7, dtype=torch.float64)
+    whole = basis.sums(draws, weights)
+    monkeypatch.setattr(masks, "MOST_NUMBERS", 800)
+    assert torch.equal(basis.sums(draws, weights), whole)

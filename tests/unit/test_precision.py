@@ -34,10 +34,11 @@ def test_rounding_that_decides_votes_is_told():
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_rounding_that_does_not_is_not(precision):
+@pytest.mark.parametrize("chunk", [None, 1])
+def test_rounding_that_does_not_is_not(precision, chunk):
     half, image = encoder_and_image(0.0, precision)
     full, _ = encoder_and_image(0.0, "auto")
-    a, b = (rx.Relax(masks=200).explain(e, image, seed=0) for e in (half, full))
+    a, b = (rx.Relax(masks=200, chunk=chunk).explain(e, image, seed=0) for e in (half, full))
     assert (a.provenance["ran"]["precision"], b.provenance["ran"]["precision"]) == (precision, "float32")
     assert spearmanr(a.importance.flatten(), b.importance.flatten()).statistic > 0.99
 

@@ -58,6 +58,15 @@ def none(features: Tensor, prefix_tokens: int) -> Tensor:
 POOLS: dict[str, Callable[[Tensor, int], Tensor]] = {f.__name__: f for f in (avg, max, cls, flatten, none)}
 
 
+def pooled(features: object, pool: str, *, prefix_tokens: int) -> Tensor:
+    """One code an image, or a clear refusal."""
+    if not isinstance(features, Tensor):
+        raise EncoderError(f"the network gives {type(features).__name__} and no tensor that could be pooled")
+    if pool in ("avg", "max") and features.ndim not in (3, 4):
+        raise EncoderError(f"pool '{pool}' needs places or tokens, but the network gives {list(features.shape)}")
+    return POOLS[pool](features, prefix_tokens)
+
+
 @final
 class Pooled(nn.Module):
     """Images → features → one code an image."""
@@ -70,14 +79,7 @@ class Pooled(nn.Module):
         self.prefix_tokens = prefix_tokens
 
     def forward(self, images: Tensor) -> Tensor:
-        features = self.body(images)
-        if not isinstance(features, Tensor):
-            raise EncoderError(f"the network gives {type(features).__name__} and no tensor that could be pooled")
-        if self.pool in ("avg", "max") and features.ndim not in (3, 4):
-            raise EncoderError(
-                f"pool '{self.pool}' needs places or tokens, but the network gives {list(features.shape)}"
-            )
-        return POOLS[self.pool](features, self.prefix_tokens)
+        return pooled(self.body(images), self.pool, prefix_tokens=self.prefix_tokens)
 
 
 @final

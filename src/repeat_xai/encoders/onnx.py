@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.calls import tell
-from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, sized
+from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, pooled, sized
 from repeat_xai.encoders.weights import described
-from repeat_xai.errors import EncoderError, choose, reason
+from repeat_xai.errors import EncoderError, choose, lacks_memory, reason
 from repeat_xai.types import Preprocessing
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 AGREES = 1e-4
 """How far an exported network's codes may be from torch's, as a share of the largest value."""
+EXPORTING = threading.Lock()
+"""One at a time: while exporting, what torch says is not heard anywhere in the process."""
 ERRORS = 3
 """ONNX Runtime's level of logging at which it only tells of errors."""
 
@@ -56,7 +59,7 @@ class OnnxEncoder:
         parts = torch.split(images.to("cpu", torch.float32), self.batch or len(images))
         features = torch.cat([self._features(part) for part in parts])
         tell(len(images))
-        return POOLS[self.pool](features, int(self.pool == "cls"))
+        return pooled(features, self.pool, prefix_tokens=int(self.pool == "cls"))
 
     def _features(self, images: Tensor) -> Tensor:
         missing = (self.batch or len(images)) - len(images)
@@ -79,17 +82,20 @@ def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Prepr
     if len(wanted) != 1 or len(wanted[0].shape) != 4 or wanted[0].type != "tensor(float)":
         about = " and ".join(f"{i.type} {i.shape}" for i in wanted)
         raise EncoderError(f"{path}: takes {about}, not one float tensor [batch, channels, height, width]")
-    batch, _, height, width = (side if isinstance(side, int) else None for side in wanted[0].shape)
+    batch, channels, height, width = (side if isinstance(side, int) else None for side in wanted[0].shape)
     how = preprocessing or IMAGENET
+    if channels not in (None, len(how.mean)):
+        raise EncoderError(f"{path}: takes {channels} channels; give a preprocessing with as many means")
     if size is not None:
         how = sized(how, size)
     elif preprocessing is None and height is not None and width is not None:
         how = sized(how, height) if height == width else replace(how, size=(height, width), resize=(height, width))
     if how.size != (height or how.size[0], width or how.size[1]):
-        raise EncoderError(f"{path}: takes images of {height}×{width}, not of {how.size[0]}×{how.size[1]}")
+        sides = f"{height or 'any'}×{width or 'any'}"
+        raise EncoderError(f"{path}: takes images of {sides}, not of {how.size[0]}×{how.size[1]}")
     return OnnxEncoder(
         name=f"onnx:{path.name}",
-        weights=described(path),
+        weights=" and ".join(described(file) for file in (path, *_beside(path))),
         pool=pool or "none",
         preprocessing=how,
         session=session,
@@ -97,16 +103,29 @@ def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Prepr
     )
 
 
+def _beside(path: Path) -> list[Path]:
+    """The files in which the network keeps its large tensors."""
+    import onnx
+
+    graph = onnx.load(path, load_external_data=False).graph
+    kept = {entry.value for tensor in graph.initializer for entry in tensor.external_data if entry.key == "location"}
+    return [path.parent / name for name in sorted(kept)]
+
+
 def exported(module: nn.Module, probe: Mapping[str, Tensor]) -> Callable[[Mapping[str, Tensor]], Tensor]:
     """The module by ONNX Runtime, for inputs such as the probe; refused where it does not give the same codes."""
     try:
-        with torch.no_grad(), evaluating(module), _quietly():
+        with EXPORTING, torch.no_grad(), evaluating(module), _quietly():
             codes = module(**probe)
+            if not isinstance(codes, Tensor):
+                raise TypeError(f"{type(codes).__name__} is no tensor")
             program = torch.onnx.export(module, kwargs=dict(probe), dynamo=True, verbose=False)
             assert program is not None
             session = _session(program.model_proto.SerializeToString())
         found = _run(session, probe)
     except Exception as error:  # the exporter meets what it cannot do with errors of every kind
+        if lacks_memory(error):
+            raise
         raise EncoderError(f"cannot be exported to ONNX Runtime ({reason(error)})") from error
     if found.shape != codes.shape or not (found - codes).abs().max() <= AGREES * codes.abs().max():
         raise EncoderError("gives other codes when exported to ONNX Runtime")

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from repeat_xai.calls import metering, tell
-from repeat_xai.engine.forward import HALVES, Batch, at_most, forward_of, lacks_memory, renew, too_many
+from repeat_xai.engine.forward import HALVES, Batch, at_most, forward_of, renew, too_many
 from repeat_xai.engine.precision import rounding
-from repeat_xai.errors import ConfigurationError, EncoderError, reason
+from repeat_xai.errors import ConfigurationError, EncoderError, lacks_memory, reason
 from repeat_xai.masks import Basis, Draws, Grid, sent
 from repeat_xai.types import Encoder, Image, Kernel
 
@@ -52,8 +52,10 @@ class Notes(NamedTuple):
     """Rounding error of the first masked copy's code; none in half precision, where batches do not change it."""
     apart: Tensor
     """Largest difference from it of any other's."""
-    spread: Tensor
-    """Standard deviation of the first similarities."""
+    total: Tensor
+    """Σ s."""
+    squares: Tensor
+    """Σ s²."""
 
 
 @final
@@ -79,10 +81,12 @@ class Subject:
                 self._first = codes[0]
                 eps = 0.0 if codes.dtype in HALVES else torch.finfo(codes.dtype).eps
                 grain = eps * codes[0].abs().amax().double()
-                notes = notes._replace(grain=grain, spread=found.std(correction=0))
+                notes = notes._replace(grain=grain)
             notes = notes._replace(
                 broken_similarities=notes.broken_similarities + ~found.isfinite().all(),
                 apart=torch.maximum(notes.apart, (codes - self._first).abs().amax().double()),
+                total=notes.total + found.sum(),
+                squares=notes.squares + found.square().sum(),
             )
         self.notes = notes
         return found
@@ -117,7 +121,8 @@ class Engine:
         self.basis = Basis.of(plan.grid, height, width, encoder.device)
         self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
         usual = CHUNKS.get(encoder.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
-        self.chunk = at_most(encoder, plan.chunk or min(max(usual, 1), MOST))
+        self.chunk = at_most(encoder, plan.chunk or min(max(usual, 1), MOST), height * width)
+        self.sharing = True
         self.runtime = ""
         self.preparing = 0.0
         """Seconds spent so far on making the encoder ready."""
@@ -127,7 +132,7 @@ class Engine:
     @property
     def images(self) -> int:
         """In a batch, at most."""
-        return max(1, self.chunk // SHARE)
+        return max(1, self.chunk // SHARE) if self.sharing else 1
 
     @property
     def waiting(self) -> int:
@@ -147,7 +152,8 @@ class Engine:
     def launch(self) -> list[Question]:
         """Encode a batch of the copies that wait: the questions that are then answered, or have failed.
 
-        Where memory does not suffice, none: the next batch is half as large.
+        Where memory does not suffice, none: the next batch is half as large. Where an image of several may be at fault,
+        none either: from then on each has batches of its own.
         """
         taken: list[tuple[Question, int]] = []
         room = self.chunk
@@ -159,12 +165,14 @@ class Engine:
         try:
             codes = self._encode(taken, rows=sum(counts))
         except EncoderError as error:
-            for question, _ in taken:
-                question.failure = error
+            if len(taken) > 1:
+                self.sharing = False
+                return []
+            taken[0][0].failure = error
         else:
             if codes is None:
-                too_many(self.encoder, self.chunk)
-                self.chunk //= 2
+                too_many(self.encoder, sum(counts), self.shape[1] * self.shape[2])
+                self.chunk = max(1, sum(counts) // 2)
                 torch.cuda.empty_cache()
                 return []
             for (question, count), part in zip(taken, torch.split(codes, counts), strict=True):
@@ -180,7 +188,9 @@ class Engine:
         try:
             started = time.perf_counter()
             size = (self.images, *self.shape)
-            forward = forward_of(self.encoder, self._rounded, torch.Size(size), chunk=self.chunk, calls=self.plan.calls)
+            forward = forward_of(
+                self.encoder, self._rounded, torch.Size(size), rows=rows, chunk=self.chunk, calls=self.plan.calls
+            )
             self.preparing += time.perf_counter() - started
             self.runtime = forward.runtime
             with metering() as meter:
@@ -192,8 +202,9 @@ class Engine:
         except Exception as error:  # any module may fail in any way
             if not lacks_memory(error):
                 raise EncoderError(f"{name}: fails on a batch of {shape}: {reason(error)}") from error
-            if self.chunk == 1:
-                raise EncoderError(f"{name}: out of memory on a single image of {shape[2:]}") from error
+            if rows == 1:
+                image = "×".join(map(str, self.shape))
+                raise EncoderError(f"{name}: out of memory on a single image of {image}") from error
             return None
         return _checked(codes, name, self.chunk if forward.fixed else rows)[:rows]
 
@@ -213,6 +224,7 @@ class Engine:
             draws = Draws(*(torch.cat((part, part[-1:].repeat(missing, *[1] * (part.ndim - 1)))) for part in draws))
         device = self.encoder.device
         flags = sent(torch.tensor((which, whole)), device)
+        draws = draws._replace(grids=draws.grids.to(self.rounding.dtype))
         return Batch(torch.stack(images), flags[0], flags[1].bool(), draws)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,10 +12,11 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from repeat_xai.encoders import onnx
 from repeat_xai.encoders.module import TorchEncoder, evaluating, full_precision
-from repeat_xai.errors import EncoderError
+from repeat_xai.errors import EncoderError, lacks_memory
 from repeat_xai.masks import Basis, Draws
 from repeat_xai.types import Encoder
 
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 HALVES = (torch.float16, torch.bfloat16)
-NO_MEMORY = ("out of memory", "allocate memory", "bad_alloc", "bad allocation")
-"""How lack of memory is worded where it has no class of its own."""
+KEPT = 4
+"""Graphs of one encoder, for as many sizes of image and batch."""
 WORTH_EXPORTING = 512
 """Calls an image from which a CPU runs the encoder by ONNX Runtime: exporting takes seconds, and doubles the speed."""
 WORTH_COMPILING = 60.0
@@ -69,8 +71,8 @@ class _Ready:
     forwards: dict[tuple[object, ...], Forward] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     """What has been found out about it."""
-    most: int | None = None
-    """Copies at once that there was memory for."""
+    most: float = math.inf
+    """Pixels of copies at once that there was memory for."""
     spent: float = 0.0
 
 
@@ -92,22 +94,16 @@ def spent(encoder: Encoder, seconds: float) -> None:
         _kept(encoder).spent += seconds
 
 
-def too_many(encoder: Encoder, chunk: int) -> None:
-    """Say that there is no memory for so many copies at once."""
+def too_many(encoder: Encoder, copies: int, pixels: int) -> None:
+    """Say that there is no memory for so many copies of so many pixels at once."""
     if isinstance(encoder, TorchEncoder):
-        _kept(encoder).most = chunk // 2
+        _kept(encoder).most = copies // 2 * pixels
 
 
-def at_most(encoder: Encoder, chunk: int) -> int:
+def at_most(encoder: Encoder, copies: int, pixels: int) -> int:
     """So many copies at once, or fewer where there was no memory for them."""
-    most = _kept(encoder).most if isinstance(encoder, TorchEncoder) else None
-    return chunk if most is None else min(chunk, most)
-
-
-def lacks_memory(error: Exception) -> bool:
-    """Whether the error means that there is too little memory."""
-    named = isinstance(error, torch.OutOfMemoryError | MemoryError)
-    return named or any(words in str(error).lower() for words in NO_MEMORY)
+    most = _kept(encoder).most if isinstance(encoder, TorchEncoder) else math.inf
+    return copies if copies * pixels <= most else max(1, int(most) // pixels)
 
 
 def renew(encoder: Encoder) -> None:
@@ -116,21 +112,23 @@ def renew(encoder: Encoder) -> None:
         _ready[encoder] = _Ready(weights=now)
 
 
-def forward_of(encoder: Encoder, basis: Basis, shape: torch.Size, *, chunk: int, calls: int) -> Forward:
-    """The quickest way known to run the encoder on so many copies of images of this shape, and so many an image."""
+def forward_of(encoder: Encoder, basis: Basis, shape: torch.Size, *, rows: int, chunk: int, calls: int) -> Forward:
+    """The quickest way known to run the encoder on some of `chunk` copies of such images, and `calls` an image."""
     if not isinstance(encoder, TorchEncoder):
         return Forward(run=lambda batch, basis: encoder(masked(batch, basis)), runtime="its own")
     kept, wanted, dtype = _kept(encoder), encoder.runtime, basis.rows.dtype
     if wanted == "auto":
-        compiling = encoder.device.type == "cuda" and kept.spent > WORTH_COMPILING
+        compiling = encoder.device.type == "cuda" and kept.spent > WORTH_COMPILING and rows == chunk
         exporting = encoder.device.type == "cpu" and dtype == torch.float32 and calls >= WORTH_EXPORTING
         wanted = "compiled" if compiling else "onnxruntime" if exporting else "torch"
     if wanted == "torch":
         return eager(encoder, dtype)
-    key = (wanted, dtype, shape, chunk)
+    key = (wanted, dtype, basis.grid, shape, chunk)
     if key not in kept.forwards:
         make = _compiled if wanted == "compiled" else _exported
         kept.forwards[key] = make(encoder, basis, shape, chunk)
+        for old in list(kept.forwards)[:-KEPT]:
+            del kept.forwards[old]
     return kept.forwards[key]
 
 
@@ -144,7 +142,8 @@ def _compiled(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int
     module = _module(encoder, basis.rows.dtype)
     run = _running(module, torch.compile(_Masked(module), dynamic=False))
     try:
-        run(_probe(basis, shape, chunk), basis)
+        with torch._dynamo.config.patch(cache_size_limit=10_000, accumulated_cache_size_limit=10_000):
+            run(_probe(basis, shape, chunk), basis)
     except Exception as error:  # the compiler meets what it cannot do with errors of every kind
         if encoder.runtime == "auto" and not lacks_memory(error):
             return eager(encoder, basis.rows.dtype)
@@ -170,9 +169,10 @@ class _Masked(nn.Module):
     def __init__(self, body: nn.Module) -> None:
         super().__init__()
         self.body = body
+        self.layout = _layout(body)
 
     def forward(self, batch: Batch, basis: Basis) -> Any:
-        return self.body(masked(batch, basis).contiguous(memory_format=torch.channels_last))
+        return self.body(masked(batch, basis).contiguous(memory_format=self.layout))
 
 
 @final
@@ -189,14 +189,8 @@ class _Exportable(nn.Module):
 
 def _tensors(batch: Batch) -> dict[str, Tensor]:
     """A batch as an exported graph takes it."""
-    grids, shifts = batch.draws
-    return {
-        "images": batch.images,
-        "which": batch.which,
-        "whole": batch.whole,
-        "grids": grids.to(batch.images.dtype),
-        "shifts": shifts,
-    }
+    images, which, whole, (grids, shifts) = batch
+    return {"images": images, "which": which, "whole": whole, "grids": grids, "shifts": shifts}
 
 
 def _probe(basis: Basis, shape: torch.Size, chunk: int) -> Batch:
@@ -232,8 +226,16 @@ def _module(encoder: TorchEncoder, dtype: torch.dtype) -> nn.Module:
     if dtype == encoder.dtype:
         return encoder.module
     if dtype not in modules:
-        modules[dtype] = copy.deepcopy(encoder.module).to(dtype).to(memory_format=torch.channels_last).eval()
+        layout = _layout(encoder.module)
+        modules[dtype] = copy.deepcopy(encoder.module).to(dtype).to(memory_format=layout).eval()
     return modules[dtype]
+
+
+def _layout(module: nn.Module) -> torch.memory_format:
+    """That of the module's weights: one that was not made for another may not run on it."""
+    kernels = (w for w in module.parameters() if w.ndim == 4 and not w.is_contiguous())
+    last = any(w.is_contiguous(memory_format=torch.channels_last) for w in kernels)
+    return torch.channels_last if last else torch.contiguous_format
 
 
 def _kept(encoder: TorchEncoder) -> _Ready:
@@ -242,6 +244,8 @@ def _kept(encoder: TorchEncoder) -> _Ready:
 
 def _fingerprint(module: nn.Module) -> list[float]:
     """A number for every tensor of weights, sensitive to each of its values and to their order."""
-    tensors = [t.detach().flatten().float() for t in module.state_dict().values() if t.is_floating_point()]
-    numbers = [t @ torch.linspace(1, 2, len(t), device=t.device) for t in tensors]
-    return torch.stack(numbers).tolist() if numbers else []
+    every = (t for t in module.state_dict().values() if not isinstance(t, UninitializedBuffer | UninitializedParameter))
+    tensors = [t.detach().flatten().double().nan_to_num() for t in every if t.is_floating_point()]
+    numbers = [t @ torch.linspace(1, 2, len(t), dtype=t.dtype, device=t.device) for t in tensors]
+    here = numbers[0].device if numbers else None
+    return torch.stack([number.to(here) for number in numbers]).tolist() if numbers else []

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from repeat_xai.encoders.module import TorchEncoder
 from repeat_xai.engine.forward import HALVES, Batch, eager, remembered
-from repeat_xai.errors import ConfigurationError
-from repeat_xai.masks import Basis
+from repeat_xai.errors import ConfigurationError, lacks_memory
+from repeat_xai.masks import Basis, Draws
 from repeat_xai.types import Encoder, Kernel
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LIMIT = 0.1
 """Rounding above this share of the similarities' spread decides votes."""
-COPIES = 32
+COPIES, AT_ONCE = 32, 11
 
 
 class Rounding(NamedTuple):
@@ -32,11 +32,11 @@ class Rounding(NamedTuple):
 
     dtype: torch.dtype
     error: float = 0.0
-    """δ, root mean square; 0 in the encoder's own precision."""
+    """δ, as a standard deviation; 0 in the encoder's own precision."""
 
 
 def rounding(encoder: Encoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
-    """The precision asked for; by default the half that does least harm on a GPU, or else the encoder's own."""
+    """The precision asked for; by default the first half that does no harm on a GPU, or else the encoder's own."""
     own = Rounding(encoder.dtype)
     if not isinstance(encoder, TorchEncoder):
         return own
@@ -51,15 +51,16 @@ def rounding(encoder: Encoder, basis: Basis, similarity: Kernel, shape: torch.Si
 
 def _measured(encoder: TorchEncoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
     asked = encoder.precision
+    wanted = HALVES if asked == "auto" else (getattr(torch, asked),)
     try:
         exact = _similarities(encoder, encoder.dtype, basis, similarity, shape)
     except Exception:  # whatever is wrong with the encoder is said when it is asked in earnest
-        return Rounding(encoder.dtype)
-    for dtype in HALVES if asked == "auto" else (getattr(torch, asked),):
+        return Rounding(encoder.dtype if asked == "auto" else wanted[0])
+    for dtype in wanted:
         try:
             error = float((_similarities(encoder, dtype, basis, similarity, shape) - exact).std())
         except Exception as failure:  # a module may meet a precision it was not made for in any way
-            if asked != "auto":
+            if asked != "auto" and not lacks_memory(failure):
                 raise ConfigurationError(f"{encoder.name} does not run in {asked}; use float32") from failure
             continue
         if asked != "auto" or error <= LIMIT * float(exact.std()):
@@ -72,9 +73,12 @@ def _similarities(
 ) -> Float[Tensor, " masks"]:
     coarse = torch.randn(1, shape[0], 16, 16, generator=torch.Generator().manual_seed(0))
     image = F.interpolate(coarse, shape[1:], mode="bilinear").to(encoder.device, dtype)
-    which = torch.zeros(1 + COPIES, dtype=torch.long, device=encoder.device)
     draws = basis.draw(seed=0, start=0, stop=1 + COPIES)
-    codes = eager(encoder, dtype).run(
-        Batch(image, which, torch.arange(1 + COPIES, device=encoder.device) == 0, draws), basis
-    )
-    return similarity(codes[0].double(), codes[1:].double())
+    codes = []
+    for start in range(0, 1 + COPIES, AT_ONCE):
+        grids, shifts = (part[start : start + AT_ONCE] for part in draws)
+        number = torch.arange(start, start + len(grids), device=encoder.device)
+        batch = Batch(image, torch.zeros_like(number), number == 0, Draws(grids.to(dtype), shifts))
+        codes.append(eager(encoder, dtype).run(batch, basis))
+    whole, *_ = every = torch.cat(codes).double()
+    return similarity(whole, every[1:])

@@ -22,7 +22,7 @@ from torch import Tensor
 from repeat_xai.engine.batches import Engine, Notes, Plan, Question, Subject
 from repeat_xai.engine.forward import spent
 from repeat_xai.engine.precision import LIMIT
-from repeat_xai.errors import EncoderError, RepeatError
+from repeat_xai.errors import EncoderError, RepeatError, lacks_memory
 from repeat_xai.masks import Basis, Draws
 from repeat_xai.types import Encoder, Image, expect
 
@@ -138,9 +138,9 @@ class _Line(Generic[T]):
                 self._work()
             job, now = jobs.popleft(), time.perf_counter()
             seconds = now - max(before, job.started) - (self.engine.preparing - prepared)
-            before, prepared = now, self.engine.preparing
             spent(self.engine.encoder, seconds)
             yield self._answer(job, seconds)
+            before, prepared = time.perf_counter(), self.engine.preparing
 
     def _begin(self, image: Image) -> _Job[T]:
         started = time.perf_counter()
@@ -177,6 +177,10 @@ class _Line(Generic[T]):
             job.result = stop.value
         except EncoderError as error:
             job.result = error
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+            job.result = EncoderError(f"{job.image.photo.name}: out of memory beside the encoder; use smaller images")
         else:
             if isinstance(asked, Draws):
                 self.asked[self.engine.ask(job.subject, asked)] = job
@@ -201,7 +205,8 @@ class _Line(Generic[T]):
                 f"{job.image.photo.name}: every masked copy has the same code; {name} ignores its input, "
                 "or the masks keep too little of it"
             )
-        job.spread = float(notes.spread)
+        count = job.subject.calls - 1
+        job.spread = max(0.0, float(notes.squares / count - (notes.total / count) ** 2)) ** 0.5
 
     def _answer(self, job: _Job[T], seconds: float) -> Answer[T]:
         assert job.result is not None

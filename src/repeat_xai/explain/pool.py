@@ -19,6 +19,7 @@ independent repeats is Var(votes) / K.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, final
 
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 RESAMPLES = 100
 """Each with its mirror image."""
 AT_ONCE = {"cpu": 10, "cuda": 100}
-"""Resamples of full size made at once: as many as a CPU's caches or a small GPU's memory can take."""
+"""Resampled maps of 224×224 pixels made at once: as many as a CPU's caches or a small GPU's memory can take."""
+FEWEST = 10
+"""Masks of a repeat: with fewer, its map scatters too unevenly for noise to be as likely as its mirror image."""
 SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 28, 32)
 """Blocks of an automatic pool: from a floor of 256 masks of 7×7 cells to a ceiling of 4,096."""
 JUDGED = 28
@@ -60,17 +63,6 @@ class Pool:
 
     draws: Draws
     similarity: Float[Tensor, " masks"]
-
-
-class Sums(NamedTuple):
-    """Over masks drawn again from the pool, a resample each, and last over the pool as it is."""
-
-    masks: Float[Tensor, "maps down right cells2"]
-    """Σ w·g."""
-    products: Float[Tensor, "maps down right cells2"]
-    """Σ w·s·g."""
-    counts: Float[Tensor, " maps"]
-    """Σ w."""
 
 
 class Fit(NamedTuple):
@@ -123,8 +115,8 @@ class Pooled:
             drawn = blocks
             pool = Pool(_joined([p.draws for p in pools]), torch.cat([p.similarity for p in pools]))
             counts = resample(len(pool.similarity), self.base.masks, seed=fold(row, "resamples"))
-            fit, sums = regression(basis, pool), summed(basis, pool, sent(counts, basis.rows.device))
-            error, target = (yield self.judge(basis, fit, sums, seed=row)).tolist()
+            counts, fit = sent(counts, basis.rows.device), regression(basis, pool)
+            error, target = (yield self.judge(basis, pool, fit, counts, seed=row)).tolist()
             if error <= (self.tolerance or MARGIN * target):
                 break
         reached = error <= (self.tolerance or target)
@@ -134,7 +126,7 @@ class Pooled:
             "error_of_repeats": target,
             "stopped": "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling",
         }
-        tally = self.tally(basis, fit, sums)
+        tally = self.tally(basis, pool, fit, counts)
         p, share = yield torch.stack((tally.p, tally.vote_share))
         return Maps(p, p * (1 - p), share, {"pool": about})
 
@@ -143,25 +135,25 @@ class Pooled:
         chosen = indicator(maps, self.threshold).double()
         return chosen, chosen * weights(maps, self.votes)
 
-    def tally(self, basis: Basis, fit: Fit, sums: Sums) -> Tally:
+    def tally(self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"]) -> Tally:
         """Cut and count the resampled maps."""
         mean = mean_maps(basis, basis, fit.beta[None], self.base)[0]
         p, share = torch.zeros_like(mean), torch.zeros_like(mean)
-        count = AT_ONCE[mean.device.type]
-        for start in range(0, RESAMPLES, count):
-            noise = noises(basis, sums, self.base, start, count)
+        for noise in noises(basis, pool, counts, self.base):
             chosen, voted = self.cast(torch.cat((mean + noise, mean - noise)))
             p += voted.sum(0) / (2 * RESAMPLES)
             share += chosen.sum(0) / (2 * RESAMPLES)
         return Tally(p, share)
 
-    def judge(self, basis: Basis, fit: Fit, sums: Sums, *, seed: int) -> Float[Tensor, 2]:
+    def judge(
+        self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"], *, seed: int
+    ) -> Float[Tensor, 2]:
         """The error of p from this pool, and that of `repeats` independent repeats."""
         seen, (beta, errors) = basis.thinned(JUDGED), fit
         drawn = torch.from_numpy(uniforms(fold(seed, "signs"), start=0, stop=MOVES, width=errors.shape[1]))
         signs = sent(torch.where(drawn < 0.5, 1.0, -1.0), beta.device).to(beta.dtype)
         means = mean_maps(basis, seen, torch.cat((beta[None], beta + signs @ errors.T)), self.base)
-        noise = noises(seen, sums, self.base)
+        noise = torch.cat(list(noises(seen, pool, counts, self.base)))
         both = torch.stack((noise, -noise))
         voted = self.cast((means[:, None, None] + both).flatten(0, 2))[1].view(len(means), *both.shape)
         moved = (voted[1:].mean((1, 2)) - voted[0].mean((0, 1))).square().mean()
@@ -204,27 +196,26 @@ def resample(pool: int, masks: int, *, seed: int) -> Float[Tensor, "resamples ma
     return counts.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
 
 
-def summed(basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"]) -> Sums:
-    """Sums over the pool's masks, each counted so often; and over the pool."""
-    every = torch.cat((counts, torch.ones_like(counts[:1])))
-    masks, products = basis.sums(pool.draws, torch.cat((every, every * pool.similarity)).T).chunk(2)
-    return Sums(masks, products, every.sum(1))
-
-
-def relax_maps(basis: Basis, sums: Sums, relax: Relax) -> Float[Tensor, "maps height width"]:
-    """RELAX's maps from sums over masks."""
-    masks, products = basis.maps(torch.cat((sums.masks, sums.products))).chunk(2)
-    divisor = masks if relax.normalise == "mask_sum" else sums.counts[:, None, None]
+def relax_maps(
+    basis: Basis, pool: Pool, counts: Float[Tensor, "maps masks"], relax: Relax
+) -> Float[Tensor, "maps height width"]:
+    """RELAX's maps from the pool's masks, each counted so often."""
+    sums = basis.sums(pool.draws, torch.cat((counts, counts * pool.similarity)).T)
+    masks, products = basis.maps(sums).chunk(2)
+    divisor = masks if relax.normalise == "mask_sum" else counts.sum(1)[:, None, None]
     return torch.where(masks > 0, products / divisor, 0.0)
 
 
 def noises(
-    basis: Basis, sums: Sums, relax: Relax, start: int = 0, count: int = RESAMPLES
-) -> Float[Tensor, "maps height width"]:
-    """δ: how maps of as many masks as a repeat takes scatter about the pool's own."""
-    wanted = Sums(*(torch.cat((part[:-1][start : start + count], part[-1:])) for part in sums))
-    maps = relax_maps(basis, wanted, relax)
-    return maps[:-1] - maps[-1]
+    basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"], relax: Relax
+) -> Iterator[Float[Tensor, "maps height width"]]:
+    """δ: how maps of as many masks as a repeat takes scatter about the pool's own; some at a time."""
+    whole = torch.ones_like(counts[:1])
+    height, width = basis.rows.shape[1], basis.columns.shape[1]
+    numbers = max(height * width, basis.grid.cells**4)
+    for part in torch.split(counts, max(1, AT_ONCE[counts.device.type] * 224**2 // numbers)):
+        maps = relax_maps(basis, pool, torch.cat((part, whole)), relax)
+        yield maps[:-1] - maps[-1]
 
 
 def _joined(draws: list[Draws]) -> Draws:

@@ -21,7 +21,7 @@ from torch import Tensor
 from repeat_xai.calls import metering
 from repeat_xai.engine import Answer, Estimate, only, stream
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
-from repeat_xai.explain.pool import Pooled
+from repeat_xai.explain.pool import FEWEST, Pooled
 from repeat_xai.explain.votes import Votes, indicator, weights
 from repeat_xai.importance.relax import Relax
 from repeat_xai.masks import Basis
@@ -69,7 +69,7 @@ class Repeat:
     def calls(self) -> int | None:
         """Encoder calls per image, at most, where that is known beforehand."""
         if isinstance(self.base, Relax):
-            return self._pooled(self.base).calls if self.estimator == "fast" else self.repeats * self.base.masks + 1
+            return self._pooled(self.base).calls if self._fast else self.repeats * self.base.masks + 1
         base = getattr(self.base, "calls", None)
         return None if base is None else self.repeats * int(base)
 
@@ -84,14 +84,19 @@ class Repeat:
     def answers(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Answer[Explanation]]:
         """The same, each with what it cost, or why it failed."""
         expect_encoder(encoder)
+        if self.estimator == "fast" and not self._fast:
+            needed = f"the fast estimator needs Relax of {FEWEST} masks or more as its base: exact repeats are used"
+            warnings.warn(needed, stacklevel=2)
         if isinstance(self.base, Relax):
-            estimate = partial(self._pooled(self.base).estimate if self.estimator == "fast" else self._exact, seed=seed)
+            estimate = partial(self._pooled(self.base).estimate if self._fast else self._exact, seed=seed)
             found = stream(encoder, images, estimate, self.base.plan._replace(calls=self.calls or 0))
         else:
-            if self.estimator == "fast":
-                warnings.warn("the fast estimator needs Relax as its base: exact repeats are used", stacklevel=2)
             found = (self._run(encoder, image, seed=seed) for image in images)
         return explained(found, self, encoder, seed=seed)
+
+    @property
+    def _fast(self) -> bool:
+        return self.estimator == "fast" and isinstance(self.base, Relax) and self.base.masks >= FEWEST
 
     def _exact(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Maps]:
         """K runs of RELAX."""

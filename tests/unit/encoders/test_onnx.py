@@ -73,6 +73,11 @@ def test_a_file_that_takes_any_size_is_told_its_own(tmp_path):
         ("onnx:flat.onnx", {}, r"takes tensor\(float\) \[2, 12\], not one float tensor"),
         ("onnx:net.onnx", {"size": 32}, "takes images of 24×20, not of 32×32"),
         ("onnx:net.onnx", {"pool": "middle"}, "pool"),
+        (
+            "onnx:net.onnx",
+            {"preprocessing": rx.Preprocessing(size=(24, 20), resize=24, mean=(0.0,), std=(1.0,))},
+            "3 chann",
+        ),
         ("onnx:net.onnx", {"weights": "x"}, "has its own weights"),
         ("onnx:net.onnx", {"device": "cpu", "precision": "float16"}, "run on the CPU as it is"),
     ],
@@ -96,6 +101,64 @@ def test_a_cpu_runs_real_budgets_by_onnx_runtime_and_small_ones_by_torch(network
     assert (a.provenance["ran"]["runtime"], b.provenance["ran"]["runtime"]) == ("onnxruntime", "torch")
     torch.testing.assert_close(a.importance, b.importance, atol=1e-5, rtol=0)
     assert rx.Relax(masks=50).explain(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
+
+
+def test_each_kind_of_mask_has_its_own_graph(network):
+    encoder, plain = rx.load_encoder(network), rx.load_encoder(network, runtime="torch")
+    image = photo_like(encoder)
+    for grid in (rx.Grid(cells=3, style="rise"), rx.Grid(cells=3), rx.Grid(cells=5)):
+        a, b = (rx.Relax(masks=600, grid=grid)(e, image, seed=0) for e in (encoder, plain))
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
+
+
+def test_weights_beside_the_file_are_part_of_what_it_is(tmp_path):
+    network = nn.Sequential(nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    first = rx.load_encoder(export(network, tmp_path / "net.onnx")).weights
+    assert "net.onnx.data" in first
+    network[1].weight.data.neg_()
+    assert rx.load_encoder(export(network, tmp_path / "net.onnx")).weights != first
+
+
+def test_threads_that_export_at_once_leave_the_process_as_it_was(network):
+    import logging
+    import sys
+    from concurrent.futures import ThreadPoolExecutor
+
+    before = sys.stdout, logging.root.manager.disable
+    encoders = [rx.load_encoder(network) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        maps = list(pool.map(lambda e: rx.Relax(masks=600).explain(e, photo_like(e), seed=0), encoders))
+    assert (sys.stdout, logging.root.manager.disable) == before
+    assert [found.provenance["ran"]["runtime"] for found in maps] == ["onnxruntime"] * 3
+
+
+def test_too_little_memory_to_export_halves_the_batch(network, monkeypatch):
+    sizes, export_it = [], onnx.exported
+
+    def narrow(module, probe):
+        sizes.append(len(probe["which"]))
+        if sizes[-1] > 100:
+            raise MemoryError
+        return export_it(module, probe)
+
+    monkeypatch.setattr(onnx, "exported", narrow)
+    encoder = rx.load_encoder(network)
+    image = photo_like(encoder)
+    found = rx.Relax(masks=600).explain(encoder, image, seed=0)
+    assert found.provenance["ran"]["runtime"] == "onnxruntime"
+    assert sizes[0] > 100 >= sizes[-1]
+    expected = rx.Relax(masks=600)(rx.load_encoder(network, runtime="torch"), image, seed=0)
+    torch.testing.assert_close(found.importance.double(), expected, atol=1e-5, rtol=0)
+
+
+def test_a_tuple_is_told_at_every_budget(network):
+    class Pair(nn.Module):
+        def forward(self, images):
+            return images.mean((2, 3)), images
+
+    encoder = rx.load_encoder(Pair())
+    with pytest.raises(rx.RepeatError, match="returns tuple"):
+        rx.Relax(masks=600)(encoder, photo_like(encoder), seed=0)
 
 
 def test_changed_weights_are_exported_again(network):

@@ -12,7 +12,7 @@ from torch import nn
 
 import repeat_xai as rx
 from repeat_xai.explain import pool
-from repeat_xai.explain.pool import Pool, Pooled, mean_maps, regression, relax_maps, resample, summed
+from repeat_xai.explain.pool import Pool, Pooled, mean_maps, regression, relax_maps, resample
 from repeat_xai.masks import Basis, Draws, hadamard
 from repeat_xai.seeds import fold, uniforms
 
@@ -104,8 +104,7 @@ def test_maps_of_counted_masks_are_those_of_the_masks_repeated(normalise):
     draws = found.draw_block(seed=2, number=0)
     s = torch.rand(grid.block, dtype=torch.float64)
     counts = resample(grid.block, 40, seed=1)[:2]
-    maps = relax_maps(found, summed(found, Pool(draws, s), counts), rx.Relax(normalise=normalise))
-    counts = torch.cat((counts, torch.ones(1, grid.block)))
+    maps = relax_maps(found, Pool(draws, s), counts, rx.Relax(normalise=normalise))
     masks = found.masks(draws, torch.float64)
     for count, values in zip(counts.long(), maps, strict=True):
         again, times = masks.repeat_interleave(count, 0).numpy(), s.repeat_interleave(count).tolist()
@@ -158,10 +157,9 @@ def test_votes_of_the_pool_by_hand(encoder, image):
     some = Pool(draws, torch.rand(128, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
     pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=10, pool=None, tolerance=None)
     counts = resample(128, 50, seed=9)
-    tally = pooled.tally(found, regression(found, some), summed(found, some, counts))
+    tally = pooled.tally(found, some, regression(found, some), counts)
     (mean,) = mean_maps(found, found, regression(found, some).beta[None], base)
-    *drawn, whole = relax_maps(found, summed(found, some, counts), base)
-    noise = torch.stack(drawn) - whole
+    noise = relax_maps(found, some, counts, base) - relax_maps(found, some, torch.ones(1, 128).double(), base)
     maps = torch.cat((mean + noise, mean - noise)).numpy()
     p, _, share = paper.repeat(maps, np.mean)
     np.testing.assert_allclose(tally.p.numpy(), p, atol=1e-12)
@@ -176,8 +174,8 @@ def test_the_error_by_hand(encoder, image):
     s = torch.rand(96, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     counts = resample(96, 50, seed=9)
     pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=7, pool=None, tolerance=None)
-    sums = summed(found, Pool(draws, s), counts)
-    error, target = pooled.judge(found, regression(found, Pool(draws, s)), sums, seed=5).tolist()
+    some = Pool(draws, s)
+    error, target = pooled.judge(found, some, regression(found, some), counts, seed=5).tolist()
 
     masks = found.masks(draws, torch.float64)
     means = F.adaptive_avg_pool2d(masks[:, None], 3)[:, 0].flatten(1).numpy() - 0.5
@@ -188,8 +186,7 @@ def test_the_error_by_hand(encoder, image):
     free = 1 - np.mean([(x[i] - x[i + 1]) @ inverse @ (x[i] - x[i + 1]) / 2 for i in range(0, 96, 2)])
     errors = [inverse @ (x[i] * rest[i] + x[i + 1] * rest[i + 1]) / free**0.5 for i in range(0, 96, 2)]
     signs = np.where(uniforms(fold(5, "signs"), start=0, stop=pool.MOVES, width=48) < 0.5, 1, -1)
-    *drawn, whole = relax_maps(found, sums, base)
-    noise = torch.stack(drawn) - whole
+    noise = relax_maps(found, some, counts, base) - relax_maps(found, some, torch.ones(1, 96).double(), base)
 
     def voted(beta):
         (mean,) = mean_maps(found, found, torch.from_numpy(beta)[None], base)
@@ -234,6 +231,12 @@ def test_another_base_is_run_exactly_and_the_user_told(encoder, image):
     expected = rx.Repeat(estimator="exact", base=mine, repeats=3)(encoder, image, seed=0)
     assert torch.equal(found.importance, expected.importance)
     assert "pool" not in found.provenance
+
+
+def test_too_few_masks_to_resample_are_run_exactly(encoder, image):
+    with pytest.warns(UserWarning, match="10 masks or more"):
+        found = rx.Repeat(base=rx.Relax(masks=3), repeats=4)(encoder, image, seed=0)
+    assert found.provenance["encoder_calls"] == 13
 
 
 @pytest.mark.parametrize("bad", [{"pool": 0}, {"tolerance": 0.0}])

@@ -164,6 +164,6 @@ def test_provenance_is_enough_to_make_it_again(encoder, image):
     assert made["seconds"] > 0
     assert made["finished"].startswith("20")
     assert made["image"]["sha256"] == image.photo.digest
-    assert {"torch", "timm", "numpy", "torchvision", "PIL", "python"} == set(made["versions"])
+    assert {"torch", "timm", "numpy", "torchvision", "PIL", "python", "onnxruntime"} == set(made["versions"])
     assert made["repeat-xai"] == rx.__version__
     assert eval(repr(method), vars(rx)) == method
