@@ -170,9 +170,10 @@ def curves(name, options):
     found = {"masks": [], "side": []}
     engine = load(name, options.device, None)
     image = images_for(engine, 1)
+    ours(engine, image, pool=512)
     for masks in (250, 500, 1000, 2000):
         base = rx.Relax(masks=masks)
-        exact = ours(engine, image, estimator="exact", repeats=2, base=base)[0] * REPEATS / 2
+        exact = ours(engine, image, estimator="exact", repeats=3, base=base)[0] * REPEATS / 3
         found["masks"].append([masks, exact, ours(engine, image, base=base, pool=options.pool or 640)[0]])
     for side in (128, 224, 320, 448):
         engine = load(name, options.device, side)
@@ -193,6 +194,7 @@ def draw(results, path):
             axes.plot(x, exact, "o-", color=f"C{number}", label=f"{name}, exact")
             axes.plot(x, fast, "s--", color=f"C{number}", label=f"{name}, fast")
         axes.set(xlabel=label, ylabel="seconds an image", yscale="log")
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=150)

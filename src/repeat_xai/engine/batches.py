@@ -110,6 +110,13 @@ class Question:
         return len(self.draws.grids) - self.begun
 
 
+class _TooManyError(Exception):
+    """There is too little memory for so many copies at once."""
+
+    def __init__(self, copies: int) -> None:
+        self.copies = copies
+
+
 @final
 class Engine:
     """An encoder at work on images of one shape."""
@@ -123,7 +130,8 @@ class Engine:
         usual = CHUNKS.get(encoder.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
         self.chunk = at_most(encoder, plan.chunk or min(max(usual, 1), MOST), height * width)
         self.sharing = True
-        self.runtime = ""
+        self.runtimes: dict[str, None] = {}
+        """That were used, in their order."""
         self.preparing = 0.0
         """Seconds spent so far on making the encoder ready."""
         self._rounded = self.basis.to(self.rounding.dtype)
@@ -164,17 +172,17 @@ class Engine:
         counts = [count for _, count in taken]
         try:
             codes = self._encode(taken, rows=sum(counts))
+        except _TooManyError as error:
+            too_many(self.encoder, error.copies, self.shape[1] * self.shape[2])
+            self.chunk = error.copies // 2
+            torch.cuda.empty_cache()
+            return []
         except EncoderError as error:
             if len(taken) > 1:
                 self.sharing = False
                 return []
             taken[0][0].failure = error
         else:
-            if codes is None:
-                too_many(self.encoder, sum(counts), self.shape[1] * self.shape[2])
-                self.chunk = max(1, sum(counts) // 2)
-                torch.cuda.empty_cache()
-                return []
             for (question, count), part in zip(taken, torch.split(codes, counts), strict=True):
                 question.begun += count
                 question.answers.append(question.subject.compare(self.plan.similarity, part))
@@ -182,9 +190,9 @@ class Engine:
         self._queue = deque(question for question in self._queue if question not in done)
         return done
 
-    def _encode(self, taken: list[tuple[Question, int]], *, rows: int) -> Float[Tensor, "rows dim"] | None:
-        """One code a copy; none where there is too little memory for so many."""
-        name, shape = self.encoder.name, "×".join(map(str, (rows, *self.shape)))
+    def _encode(self, taken: list[tuple[Question, int]], *, rows: int) -> Float[Tensor, "rows dim"]:
+        """One code a copy."""
+        name, image, copies = self.encoder.name, "×".join(map(str, self.shape)), self.chunk
         try:
             started = time.perf_counter()
             size = (self.images, *self.shape)
@@ -192,7 +200,8 @@ class Engine:
                 self.encoder, self._rounded, torch.Size(size), rows=rows, chunk=self.chunk, calls=self.plan.calls
             )
             self.preparing += time.perf_counter() - started
-            self.runtime = forward.runtime
+            self.runtimes.setdefault(forward.runtime)
+            copies = self.chunk if forward.fixed else rows
             with metering() as meter:
                 codes = forward.run(self._batch(taken, fixed=forward.fixed), self._rounded)
             if not meter.calls:
@@ -201,12 +210,11 @@ class Engine:
             raise
         except Exception as error:  # any module may fail in any way
             if not lacks_memory(error):
-                raise EncoderError(f"{name}: fails on a batch of {shape}: {reason(error)}") from error
-            if rows == 1:
-                image = "×".join(map(str, self.shape))
+                raise EncoderError(f"{name}: fails on a batch of {copies}×{image}: {reason(error)}") from error
+            if copies == 1:
                 raise EncoderError(f"{name}: out of memory on a single image of {image}") from error
-            return None
-        return _checked(codes, name, self.chunk if forward.fixed else rows)[:rows]
+            raise _TooManyError(copies) from error
+        return _checked(codes, name, copies)[:rows]
 
     def _batch(self, taken: list[tuple[Question, int]], *, fixed: bool) -> Batch:
         """Copies to be made; filled up with the last image and the last copy where batches have one size."""

@@ -215,7 +215,7 @@ class _Line(Generic[T]):
             name = job.image.photo.name
             warnings.warn(f"{name}: {precision} is too coarse, rounding decides votes; use float32", stacklevel=2)
         ran = {
-            "runtime": self.engine.runtime,
+            "runtime": " and ".join(self.engine.runtimes),
             "precision": precision,
             "prepared_seconds": round(self.engine.preparing, 3),
         }

@@ -221,3 +221,20 @@ def test_agreement_is_measured(network, monkeypatch):
     monkeypatch.setattr(onnx, "AGREES", 0.0)
     with pytest.raises(rx.RepeatError, match="other codes"):
         onnx.exported(network.eval(), {"input": torch.randn(4, 3, 24, 20)})
+
+
+def test_too_little_memory_to_run_halves_the_batch(network, monkeypatch):
+    run, sizes = onnx._run, []
+
+    def narrow(session, inputs):
+        sizes.append(len(inputs["which"]))
+        if len(sizes) == 2:
+            raise RuntimeError("bad allocation")
+        return run(session, inputs)
+
+    monkeypatch.setattr(onnx, "_run", narrow)
+    encoder = rx.load_encoder(network)
+    image = photo_like(encoder)
+    found = rx.Relax(masks=600, chunk=64).explain(encoder, image, seed=0)
+    assert (sizes[:3], sizes[-1]) == ([64, 64, 32], 32)
+    assert found.provenance["encoder_calls"] == 601
