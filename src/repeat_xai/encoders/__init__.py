@@ -60,8 +60,10 @@ def load_encoder(
     if not isinstance(source, str):
         raise ConfigurationError(f"an encoder is made from a name or an nn.Module, not from {type(source).__name__}")
     if source.startswith("onnx:"):
-        if (weights, name, precision, runtime) != (None, None, "auto", "auto") or device not in ("auto", "cpu"):
-            raise ConfigurationError("an ONNX file has its own weights and name, and is run on the CPU as it is")
+        if (weights, name) != (None, None):
+            raise ConfigurationError("an ONNX file has its own weights and name")
+        if precision != "auto" or runtime not in ("auto", "onnxruntime") or device not in ("auto", "cpu"):
+            raise ConfigurationError("an ONNX file is run by ONNX Runtime, on the CPU, in the precision it has")
         return onnx.load(Path(source.removeprefix("onnx:")), pool=pool, size=size, preprocessing=preprocessing)
     if preprocessing is not None or name is not None:
         raise ConfigurationError("a named encoder has its own name and preprocessing; give a module to choose others")
@@ -74,7 +76,8 @@ def load_encoder(
 
 
 def _run_by(encoder: TorchEncoder, precision: Precision, runtime: Runtime) -> TorchEncoder:
-    if runtime == "onnxruntime" and (encoder.device.type != "cpu" or precision not in ("auto", "float32")):
+    single = encoder.dtype == torch.float32 and precision in ("auto", "float32")
+    if runtime == "onnxruntime" and (encoder.device.type != "cpu" or not single):
         raise ConfigurationError("onnxruntime runs encoders on the CPU, in float32; choose another runtime")
     return replace(encoder, precision=precision, runtime=runtime)
 

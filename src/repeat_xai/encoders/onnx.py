@@ -85,7 +85,9 @@ def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Prepr
     batch, channels, height, width = (side if isinstance(side, int) else None for side in wanted[0].shape)
     how = preprocessing or IMAGENET
     if channels not in (None, len(how.mean)):
-        raise EncoderError(f"{path}: takes {channels} channels; give a preprocessing with as many means")
+        raise EncoderError(
+            f"{path}: its images have {channels} channels; in Python, give a preprocessing of as many means"
+        )
     if size is not None:
         how = sized(how, size)
     elif preprocessing is None and height is not None and width is not None:
@@ -126,7 +128,7 @@ def exported(module: nn.Module, probe: Mapping[str, Tensor]) -> Callable[[Mappin
     except Exception as error:  # the exporter meets what it cannot do with errors of every kind
         if lacks_memory(error):
             raise
-        raise EncoderError(f"cannot be exported to ONNX Runtime ({reason(error)})") from error
+        raise EncoderError(f"cannot be exported to ONNX Runtime ({reason(error.__cause__ or error)})") from error
     if found.shape != codes.shape or not (found - codes).abs().max() <= AGREES * codes.abs().max():
         raise EncoderError("gives other codes when exported to ONNX Runtime")
     return partial(_run, session)
@@ -151,9 +153,10 @@ def _run(session: Any, inputs: Mapping[str, Tensor]) -> Tensor:
 def _quietly() -> Iterator[None]:
     """The exporter speaks to its own developers."""
     before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)
+    unheard = io.StringIO()
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        with warnings.catch_warnings(), contextlib.redirect_stdout(unheard), contextlib.redirect_stderr(unheard):
             warnings.simplefilter("ignore")
             yield
     finally:

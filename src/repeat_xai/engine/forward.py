@@ -16,7 +16,7 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from repeat_xai.encoders import onnx
 from repeat_xai.encoders.module import TorchEncoder, evaluating, full_precision
-from repeat_xai.errors import EncoderError, lacks_memory
+from repeat_xai.errors import EncoderError, lacks_memory, reason
 from repeat_xai.masks import Basis, Draws
 from repeat_xai.types import Encoder
 
@@ -145,9 +145,11 @@ def _compiled(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int
         with torch._dynamo.config.patch(cache_size_limit=10_000, accumulated_cache_size_limit=10_000):
             run(_probe(basis, shape, chunk), basis)
     except Exception as error:  # the compiler meets what it cannot do with errors of every kind
-        if encoder.runtime == "auto" and not lacks_memory(error):
+        if lacks_memory(error):
+            raise
+        if encoder.runtime == "auto":
             return eager(encoder, basis.rows.dtype)
-        raise
+        raise EncoderError(f"{encoder.name} cannot be compiled ({reason(error)}); use another runtime") from error
     return Forward(run=run, runtime="compiled", fixed=True)
 
 

@@ -9,6 +9,7 @@ the mean of true Bernoulli samples.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -62,8 +63,8 @@ class Repeat:
         choose("votes", self.votes, get_args(Votes))
         if self.pool != "auto":
             at_least("pool", self.pool, 1)
-        if self.tolerance is not None and self.tolerance <= 0:
-            raise ConfigurationError(f"tolerance must be above zero, not {self.tolerance}")
+        if self.tolerance is not None and not 0 < self.tolerance < math.inf:
+            raise ConfigurationError(f"tolerance must be a number above zero, not {self.tolerance}")
 
     @property
     def calls(self) -> int | None:

@@ -79,7 +79,7 @@ def test_a_file_that_takes_any_size_is_told_its_own(tmp_path):
             "3 chann",
         ),
         ("onnx:net.onnx", {"weights": "x"}, "has its own weights"),
-        ("onnx:net.onnx", {"device": "cpu", "precision": "float16"}, "run on the CPU as it is"),
+        ("onnx:net.onnx", {"device": "cpu", "precision": "float16"}, "in the precision it has"),
     ],
 )
 def test_what_is_no_encoder_is_refused(network, tmp_path, monkeypatch, source, options, message):

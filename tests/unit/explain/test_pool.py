@@ -239,7 +239,9 @@ def test_too_few_masks_to_resample_are_run_exactly(encoder, image):
     assert found.provenance["encoder_calls"] == 13
 
 
-@pytest.mark.parametrize("bad", [{"pool": 0}, {"tolerance": 0.0}])
+@pytest.mark.parametrize(
+    "bad", [{"pool": 0}, {"tolerance": 0.0}, {"tolerance": float("nan")}, {"tolerance": float("inf")}]
+)
 def test_nonsense_is_refused(bad):
     with pytest.raises(rx.RepeatError, match=next(iter(bad))):
         rx.Repeat(**bad)
