@@ -6,9 +6,9 @@ import dataclasses
 import platform
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 VERSIONS = {module.__name__: str(module.__version__) for module in (torch, torchvision, timm, numpy, PIL)}
-if find_spec("onnxruntime"):
+with suppress(PackageNotFoundError):  # it may be missing, or be another build of it
     VERSIONS["onnxruntime"] = version("onnxruntime")
 
 

@@ -76,3 +76,13 @@ def test_nonsense_is_refused(bad):
 def test_too_many_cells_for_the_image_is_refused():
     with pytest.raises(rx.RepeatError, match="too many"):
         Basis.of(rx.Grid(cells=30), 12, 12, CPU)
+
+
+def test_sums_in_parts_are_the_same(monkeypatch):
+    from repeat_xai import masks
+
+    basis = masks.Basis.of(rx.Grid(cells=3), 9, 8, torch.device("cpu"))
+    draws, weights = basis.draw(seed=0, start=0, stop=40), torch.rand(40, 7, dtype=torch.float64)
+    whole = basis.sums(draws, weights)
+    monkeypatch.setattr(masks, "MOST_NUMBERS", 800)
+    assert torch.equal(basis.sums(draws, weights), whole)

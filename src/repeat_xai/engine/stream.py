@@ -172,7 +172,7 @@ class _Line(Generic[T]):
         try:
             if notes is not None:
                 self._check(job, notes)
-            asked = job.estimate.send(value)  # type: ignore[arg-type]  # a generator is started by sending None
+            asked = next(job.estimate) if value is None else job.estimate.send(value)
         except StopIteration as stop:
             job.result = stop.value
         except EncoderError as error:

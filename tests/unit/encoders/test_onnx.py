@@ -1,6 +1,9 @@
 """Encoders by ONNX Runtime: files of one's own, and torch's own networks exported."""
 
+import logging
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -120,10 +123,6 @@ def test_weights_beside_the_file_are_part_of_what_it_is(tmp_path):
 
 
 def test_threads_that_export_at_once_leave_the_process_as_it_was(network):
-    import logging
-    import sys
-    from concurrent.futures import ThreadPoolExecutor
-
     before = sys.stdout, logging.root.manager.disable
     encoders = [rx.load_encoder(network) for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
@@ -238,3 +237,12 @@ def test_too_little_memory_to_run_halves_the_batch(network, monkeypatch):
     found = rx.Relax(masks=600, chunk=64).explain(encoder, image, seed=0)
     assert (sizes[:3], sizes[-1]) == ([64, 64, 32], 32)
     assert found.provenance["encoder_calls"] == 601
+
+
+def test_without_onnx_runtime_torch_runs_everything_but_files(network, tmp_path, monkeypatch):
+    source = export(network, tmp_path / "net.onnx")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    encoder = rx.load_encoder(network)
+    assert rx.Relax(masks=600).explain(encoder, photo_like(encoder), seed=0).provenance["ran"]["runtime"] == "torch"
+    with pytest.raises(rx.RepeatError, match="pip install onnxruntime"):
+        rx.load_encoder(source)

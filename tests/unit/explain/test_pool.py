@@ -93,7 +93,7 @@ def test_resamples_are_draws_with_replacement():
     counts = resample(50, 1000, seed=3)
     assert (counts.sum(1) == 1000).all()
     assert abs(counts.mean().item() - 20) < 1e-9
-    assert abs(counts.var(0).mean().item() - 1000 * 0.02 * 0.98) < 2
+    assert abs(counts.var(0).mean().item() - 1000 * 0.02 * 0.98) < 1
     assert not torch.equal(counts, resample(50, 1000, seed=4))
 
 
@@ -137,7 +137,7 @@ def test_it_is_nearer_the_truth_than_ten_repeats_and_says_how_near(options, grid
     base = rx.Relax(masks=300, grid=grid, chunk=300)
     many = truth(encoder, image, base, 150, **options)
     errors = {"fast": [], "ten": [], "stated": []}
-    for seed in range(8):
+    for seed in range(16):
         fast = rx.Repeat(base=base, **options)(encoder, image, seed=seed)
         ten = rx.Repeat(estimator="exact", base=base, repeats=10, **options)(encoder, image, seed=seed)
         errors["fast"].append((fast.importance - many.importance).square().mean().item())

@@ -195,74 +195,6 @@ def test_no_memory_for_a_single_image(network, image):
     assert "\n" not in str(caught.value)
 
 
-def pictures(encoder, count):
-    generator = torch.Generator().manual_seed(0)
-    return [rx.load_image(torch.randn(3, 24, 20, generator=generator), encoder) for _ in range(count)]
-
-
-@pytest.mark.parametrize("estimator", ["exact", "fast"])
-def test_a_stream_gives_what_single_calls_give_in_order(encoder, estimator):
-    images = pictures(encoder, 3)
-    larger = rx.load_image(torch.randn(3, 30, 30, generator=torch.Generator().manual_seed(5)), encoder)
-    images.insert(1, larger)
-    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=50), repeats=2)
-    for found, image in zip(method.stream(encoder, iter(images), seed=3), images, strict=True):
-        assert found.photo is image.photo
-        assert torch.equal(found.importance, method(encoder, image, seed=3).importance)
-
-
-def test_one_bad_image_in_a_stream_fails_alone(encoder):
-    good, other = pictures(encoder, 2)
-    blank = rx.load_image(torch.zeros(3, 24, 20), encoder)
-    answers = list(SMALL.answers(encoder, [good, blank, other], seed=0))
-    assert [isinstance(answer.result, rx.Explanation) for answer in answers] == [True, False, True]
-    assert "blank" in str(answers[1].result)
-    with pytest.raises(rx.RepeatError, match="blank"):
-        list(rx.Repeat().stream(encoder, [blank], seed=0))
-
-
-def test_several_images_share_a_batch(encoder, monkeypatch):
-    """As on a GPU: batches are filled across images, and the answers are the same."""
-    from repeat_xai.engine.stream import _Line
-
-    images = pictures(encoder, 5)
-    method = rx.Repeat(base=rx.Relax(masks=50), pool=256)
-    alone = [method(encoder, image, seed=1) for image in images]
-    narrow = Narrow(encoder.module, 10_000, None)
-    sharing = rx.load_encoder(narrow)
-    monkeypatch.setattr(_Line, "width", property(lambda line: 3))
-    shared = list(rx.Repeat(base=rx.Relax(masks=50, chunk=200), pool=256).stream(sharing, images, seed=1))
-    for a, b in zip(alone, shared, strict=True):
-        torch.testing.assert_close(a.importance, b.importance, atol=1e-9, rtol=0)
-        assert b.provenance["encoder_calls"] == 257
-    assert sum(narrow.seen) == 5 * 257
-    assert sorted(narrow.seen)[1:] == [200] * 6
-
-
-def test_an_image_that_breaks_the_encoder_fails_alone_in_a_shared_batch(encoder, monkeypatch):
-    from repeat_xai.engine.stream import _Line
-
-    class Picky(nn.Module):
-        def __init__(self, body):
-            super().__init__()
-            self.body = body
-
-        def forward(self, images):
-            if images.abs().amax() > 50:
-                raise ValueError("too bright")
-            return self.body(images)
-
-    picky = rx.load_encoder(Picky(encoder.module))
-    good, bright, other = pictures(encoder, 3)
-    bright = rx.load_image(bright.pixels * 100, encoder)
-    monkeypatch.setattr(_Line, "width", property(lambda line: 3))
-    answers = list(rx.Relax(masks=60, chunk=256).answers(picky, [good, bright, other], seed=0))
-    assert [isinstance(answer.result, rx.Explanation) for answer in answers] == [True, False, True]
-    assert "too bright" in str(answers[1].result)
-    expected = rx.Relax(masks=60)(encoder, other, seed=0)
-    torch.testing.assert_close(answers[2].result.importance.double(), expected, atol=1e-6, rtol=0)
-
-
 def test_a_module_that_looks_at_its_memory_runs_as_it_is():
     class Viewing(nn.Module):
         def __init__(self):
@@ -288,29 +220,3 @@ def test_an_encoder_of_ones_own_need_be_no_more_than_the_protocol_says(encoder, 
             return images.mean((2, 3))
 
     assert rx.Relax(masks=9).explain(Own(), image, seed=0).provenance["encoder_calls"] == 10
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_a_fingerprint_changes_with_any_weight(dtype):
-    from repeat_xai.engine.forward import _fingerprint
-
-    module = nn.Linear(300, 300, dtype=dtype)
-    module.register_buffer("odd", torch.tensor([torch.inf, -torch.inf, torch.nan]))
-    before = _fingerprint(module)
-    assert _fingerprint(module) == before
-    module.weight.data[7, 7] += 0.01
-    changed = _fingerprint(module)
-    assert changed != before
-    module.weight.data[[0, 1]] = module.weight.data[[1, 0]]
-    assert _fingerprint(module) != changed
-    assert _fingerprint(nn.LazyLinear(3)) == []
-
-
-def test_sums_in_parts_are_the_same(monkeypatch):
-    from repeat_xai import masks
-
-    basis = masks.Basis.of(rx.Grid(cells=3), 9, 8, torch.device("cpu"))
-    draws, weights = basis.draw(seed=0, start=0, stop=40), torch.rand(40, 7, dtype=torch.float64)
-    whole = basis.sums(draws, weights)
-    monkeypatch.setattr(masks, "MOST_NUMBERS", 800)
-    assert torch.equal(basis.sums(draws, weights), whole)
