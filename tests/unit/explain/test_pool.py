@@ -233,6 +233,23 @@ def test_another_base_is_run_exactly_and_the_user_told(encoder, image):
     assert "pool" not in found.provenance
 
 
+def test_masks_and_their_resampling_are_drawn_apart(encoder, image, monkeypatch):
+    drawn = []
+
+    def heard(seed, **where):
+        drawn.append(seed)
+        return uniforms(seed, **where)
+
+    monkeypatch.setattr("repeat_xai.masks.uniforms", heard)
+    rx.Repeat(base=rx.Relax(masks=50), pool=256)(encoder, image, seed=0)
+    masks = set(drawn)
+    drawn.clear()
+    monkeypatch.setattr(pool, "uniforms", heard)
+    rx.Repeat(base=rx.Relax(masks=50), pool=256)(encoder, image, seed=0)
+    assert len(masks) == 1
+    assert len(set(drawn) - masks) == 2
+
+
 def test_too_few_masks_to_resample_are_run_exactly(encoder, image):
     with pytest.warns(UserWarning, match="10 masks or more"):
         found = rx.Repeat(base=rx.Relax(masks=3), repeats=4)(encoder, image, seed=0)
