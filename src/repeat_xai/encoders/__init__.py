@@ -10,7 +10,7 @@ from typing import get_args
 import torch
 from torch import nn
 
-from repeat_xai.encoders import embedded, onnx, timm, torchvision
+from repeat_xai.encoders import embedded, huggingface, onnx, timm, torchvision
 from repeat_xai.encoders.module import DEVICES, Precision, Runtime, TorchEncoder, from_module
 from repeat_xai.encoders.onnx import OnnxEncoder
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
@@ -22,7 +22,7 @@ __all__ = ["OnnxEncoder", "TorchEncoder", "load_encoder", "names"]
 
 
 def names() -> list[str]:
-    """Every name `load_encoder` knows."""
+    """Every name `load_encoder` knows without asking the hub or looking into a folder."""
     return [embedded.NAME, *(f"{source}:{name}" for source, module in SOURCES.items() for name in module.names())]
 
 
@@ -40,11 +40,12 @@ def load_encoder(
 ) -> TorchEncoder | OnnxEncoder:
     """The encoder of that name, or the module itself, ready to turn images into codes.
 
+    A name is efficientnet_lite0, torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER or onnx:FILE.
     `weights`: a local safetensors file or state dict; one of torchvision's by name, such as "IMAGENET1K_V1"; "random"
     for an untrained network; else the source's default. `pool`: which tensor is the representation: avg, max, cls,
-    flatten, none, or head (timm's own). `size`: side of the square input, if not the encoder's own. `preprocessing` and
-    `name`: of a module of your own. `device`: auto takes a GPU if there is one, and leaves a module where it is.
-    `precision` and `runtime`: how its masked copies are encoded, if not as is quickest without harm.
+    flatten, none, or head (timm's and hf's own). `size`: side of the square input, if not the encoder's own.
+    `preprocessing` and `name`: of a module of your own. `device`: auto takes a GPU if there is one, and leaves a module
+    where it is. `precision` and `runtime`: how its masked copies are encoded, if not as is quickest without harm.
     """
     where = _device(device)
     choose("precision", precision, get_args(Precision))
@@ -91,6 +92,8 @@ def _named(source: str, *, weights: str | Path | None, pool: str | None, size: i
             )
         return embedded.load(pool=pool, size=size)
     room, _, name = source.partition(":")
+    if room == "hf" and name:
+        return huggingface.load(name, weights=file, pool=pool, size=size)
     if room in SOURCES and name.partition(".")[0] in SOURCES[room].names():
         encoder: TorchEncoder = SOURCES[room].load(name, weights=file, pool=pool, size=size)
         return encoder
@@ -105,7 +108,7 @@ def _nearest(source: str) -> str:
     near = sorted(alike, key=lambda name: -alike[name])[:3]
     if alike[near[0]] > 0.7:
         return f"did you mean {' or '.join(near)}?"
-    return f"give {embedded.NAME}, torchvision:NAME, timm:NAME or onnx:FILE"
+    return f"give {embedded.NAME}, torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER or onnx:FILE"
 
 
 def _device(name: str) -> torch.device:

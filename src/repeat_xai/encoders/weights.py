@@ -46,7 +46,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def described(weights: str | Path | None, *, default: str = "") -> str:
-    """What the provenance says of an encoder's weights: a file by its name and content."""
+    """What the provenance says of an encoder's weights: a file by its name and content, a folder by its files."""
+    if isinstance(weights, Path) and weights.is_dir():
+        found = sorted(weights.glob("*.safetensors")) or sorted(weights.glob("*.bin"))
+        return " and ".join(described(file) for file in (weights / "config.json", *found))
     if isinstance(weights, Path):
         with weights.open("rb") as file:
             return f"{weights.name} (sha256 {hashlib.file_digest(file, 'sha256').hexdigest()[:16]})"
