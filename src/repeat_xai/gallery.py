@@ -15,14 +15,14 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple, final
 
 import PIL.Image
+from matplotlib.figure import Figure
 
 from repeat_xai.engine import Answer
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
-from repeat_xai.explain.repeat import Repeat
 from repeat_xai.files import writing
 from repeat_xai.images import Protocol, load_image
-from repeat_xai.importance.relax import Relax
-from repeat_xai.plot import panel
+from repeat_xai.methods import Method
+from repeat_xai.plot import comparison, panel
 from repeat_xai.provenance import request
 from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
@@ -64,7 +64,7 @@ class Gallery:
 
     folder: Path
     encoder: Encoder
-    method: Repeat | Relax
+    method: Method
     protocol: Protocol = "encoder"
     level: float = 0.95
     """Share of votes that makes a verdict."""
@@ -134,11 +134,24 @@ def _hang(explanation: Explanation, files: Files, record: Mapping[str, Any]) -> 
     level = record["level"]
     files.provenance.unlink(missing_ok=True)
     explanation.save(files.maps)
-    with writing(files.panel) as draft:
-        figure = panel(explanation, level=level)
-        figure.savefig(draft, format="png", dpi=DPI, metadata={"Software": f"{SIGNATURE} {__version__}"})
+    _draw(panel(explanation, level=level), files.panel)
     with writing(files.provenance) as draft:
         draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def compare(outcomes: Sequence[Outcome], folder: Path) -> Path:
+    """One image as several galleries have it, drawn side by side into the folder."""
+    maps = [outcome.files.maps for outcome in outcomes if outcome.files is not None]
+    picture = folder / f"{maps[0].stem}.comparison.png"
+    if picture.exists() and not _ours(picture):
+        raise OutputError(f"{picture}: is a picture of your own and is not written over; choose another --out")
+    _draw(comparison([Explanation.load(path) for path in maps]), picture)
+    return picture
+
+
+def _draw(figure: Figure, path: Path) -> None:
+    with writing(path) as draft:
+        figure.savefig(draft, format="png", dpi=DPI, metadata={"Software": f"{SIGNATURE} {__version__}"})
 
 
 def _free(files: Files, digest: str) -> bool:
@@ -146,11 +159,13 @@ def _free(files: Files, digest: str) -> bool:
     if files.provenance.exists():
         record = _read(files.provenance)
         return record is not None and record.get("image", {}).get("sha256") == digest
-    if not files.panel.exists():
-        return True
+    return not files.panel.exists() or _ours(files.panel)
+
+
+def _ours(picture: Path) -> bool:
     try:
-        with PIL.Image.open(files.panel) as picture:
-            return str(picture.info.get("Software")).startswith(SIGNATURE)
+        with PIL.Image.open(picture) as opened:
+            return str(opened.info.get("Software")).startswith(SIGNATURE)
     except OSError:
         return False
 

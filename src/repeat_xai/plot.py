@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -21,6 +23,16 @@ IMPORTANCE, UNCERTAINTY = "viridis", "magma"
 CERTAIN = colormaps[IMPORTANCE].with_extremes(under="white")
 FEW = MaxNLocator(4)
 """As many marks on a scale as have room."""
+TITLES = {
+    "Repeat": "REPEAT",
+    "Relax": "RELAX",
+    "GuidedBackprop": "Guided backpropagation",
+    "IntegratedGradients": "Integrated gradients",
+    "InputXGradient": "Input × gradient",
+    "GradientShap": "GradientSHAP",
+    "KernelShap": "Kernel SHAP",
+    "Lime": "LIME",
+}
 VERDICTS = ("certainly\nunimportant", "undecided", "certainly\nimportant")
 VERDICT_COLOURS = ListedColormap(["#0072B2", "#F0F0F0", "#D55E00"])
 
@@ -60,6 +72,50 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     return figure
 
 
+def comparison(explanations: Sequence[Explanation]) -> Figure:
+    """One photo by several methods, a column each: importance above, uncertainty below, every map on its own scale."""
+    photo = explanations[0].photo
+    side, columns = 2.2, len(explanations)
+    tall = min(max(side * photo.size[0] / photo.size[1], 0.9), 4.4)
+    figure = Figure(figsize=((columns + 1) * side + 0.4, 2 * tall + 1.5), layout="constrained")
+    grid = figure.add_gridspec(4, columns + 1, height_ratios=(tall, 0.07, tall, 0.07))
+    _draw_photo(figure.add_subplot(grid[0, 0]), photo)
+    figure.suptitle(_subject(explanations[0]), fontsize=8, color="#444444", parse_math=False)
+    for column, explanation in enumerate(explanations, start=1):
+        votes = explanation.vote_share is not None
+        maps = (
+            (explanation.importance, IMPORTANCE, (0.0, 1.0)),
+            (explanation.uncertainty, UNCERTAINTY, (0.0, 0.25)),
+        )
+        for row, (values, colours, limits) in zip((0, 2), maps, strict=True):
+            axes = figure.add_subplot(grid[row, column])
+            drawn = _draw_map(axes, photo, values, colours, limits if votes else _most_of(values))
+            above = drawn.get_clim()[1] < values.max().item()
+            bar = figure.colorbar(
+                drawn,
+                cax=figure.add_subplot(grid[row + 1, column]),
+                orientation="horizontal",
+                ticks=[limits[0], limits[1]] if votes else MaxNLocator(2),
+                format="%g" if votes else "%.3g",
+                extend="max" if above else "neither",
+            )
+            bar.ax.tick_params(labelsize=7)
+            if row == 0:
+                axes.set_title(title(explanation), fontsize=9)
+            if column == 1:
+                axes.set_ylabel(("importance", "uncertainty")[row // 2], fontsize=9)
+    return figure
+
+
+def title(explanation: Explanation) -> str:
+    """The method in words, such as `REPEAT` or `REPEAT over Kernel SHAP`."""
+    method = explanation.provenance["method"]
+    outer, inner = _words(method), _words(method.get("base", ""))
+    if method["name"] == "Spread":
+        return inner
+    return outer if inner in ("", "RELAX") else f"{outer} over {inner}"
+
+
 def similarities(measured: SimilarityRange) -> Figure:
     """Histogram of similarities between images and their masked copies: the paper's appendix figure 1."""
     figure = Figure(figsize=(5, 3), layout="constrained")
@@ -83,17 +139,33 @@ def similarities(measured: SimilarityRange) -> Figure:
     return figure
 
 
+def _words(method: dict[str, Any] | str) -> str:
+    name = method if isinstance(method, str) else method["name"]
+    if isinstance(method, dict) and method.get("moment") == "variance":
+        return "VarGrad"
+    return TITLES.get(name, name)
+
+
+def _most_of(values: Tensor) -> tuple[float, float]:
+    """A scale that a few extreme pixels do not stretch."""
+    return values.min().item(), values.flatten().double().quantile(0.995).item()
+
+
+def _subject(explanation: Explanation) -> str:
+    name = Path(explanation.photo.name).name.encode(errors="replace").decode()
+    shown = shorten(name, 60, placeholder="…") or f"{name[:60]}…"
+    return f"{shown}  ·  {explanation.provenance['encoder']['name']}"
+
+
 def _caption(explanation: Explanation) -> str:
     made = explanation.provenance
     method = made["method"]
     base = method.get("base", method)
-    masks = f"masks {base['masks']}" if isinstance(base, dict) and "masks" in base else ""
-    runs = f"repeats {method['repeats']}" if "repeats" in method else ""
+    counted = [f"{kind} {base[kind]}" for kind in ("masks", "samples") if isinstance(base, dict) and kind in base]
+    runs = [f"{kind} {method[kind]}" for kind in ("repeats", "passes") if kind in method]
     if "pool" in made:
-        runs, masks = f"estimated from a pool of {made['pool']['masks']} masks", ""
-    name = Path(explanation.photo.name).name.encode(errors="replace").decode()
-    parts = (shorten(name, 60, placeholder="…") or f"{name[:60]}…", made["encoder"]["name"], method["name"].upper())
-    return "  ·  ".join(part for part in (*parts, runs, masks) if part)
+        runs, counted = [f"estimated from a pool of {made['pool']['masks']} masks"], []
+    return "  ·  ".join((_subject(explanation), title(explanation), *runs, *counted))
 
 
 def _draw_photo(axes: Axes, photo: Photo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import platform
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ import PIL
 import timm
 import torch
 import torchvision
+from torch import Tensor
 
 from repeat_xai.encoders.module import TorchEncoder
 from repeat_xai.engine import Answer
@@ -100,10 +102,18 @@ def _setting(encoder: Encoder, image: Image) -> dict[str, Any]:
 
 
 def configuration(thing: object) -> Any:
-    """A configuration object as plain JSON: its name with the fields that make it what it is."""
+    """A configuration as plain JSON: its name with the fields that make it what it is; images by their digest."""
+    if isinstance(thing, Image):
+        return {"sha256": thing.photo.digest}
+    if isinstance(thing, Encoder):
+        return {"name": thing.name, "weights": thing.weights, "pool": thing.pool}
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         fields = {f.name: configuration(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.compare}
         return {"name": type(thing).__name__} | fields
+    if isinstance(thing, tuple):
+        return [configuration(part) for part in thing]
+    if isinstance(thing, Tensor):
+        return {"sha256": hashlib.sha256(thing.contiguous().numpy().tobytes()).hexdigest(), "shape": list(thing.shape)}
     if thing is None or isinstance(thing, bool | str):
         return thing
     if isinstance(thing, Real):

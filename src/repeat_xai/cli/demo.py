@@ -22,7 +22,7 @@ def demo(
 ) -> None:
     """Explain four photos that come with scikit-image, with the embedded encoder: no network needed."""
     gallery = Gallery(folder=out, encoder=load_encoder("efficientnet_lite0"), method=Repeat(), seed=seed)
-    status = explain_all([_photos() / name for name in PHOTOS], gallery, as_json=False)
+    status = explain_all([_photos() / name for name in PHOTOS], [gallery], out, as_json=False)
     if status == 0:
         typer.echo(f"The pictures are in {out.resolve()}")
     raise typer.Exit(status)

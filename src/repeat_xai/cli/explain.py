@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -13,12 +14,15 @@ from repeat_xai.cli.run import explain_all
 from repeat_xai.encoders import load_encoder
 from repeat_xai.encoders.module import Precision, Runtime
 from repeat_xai.errors import ConfigurationError, choose
+from repeat_xai.explain.perturb import PERTURBATIONS
 from repeat_xai.explain.repeat import Estimator, Repeat
 from repeat_xai.explain.votes import Votes
 from repeat_xai.gallery import Gallery
-from repeat_xai.images import Protocol
+from repeat_xai.images import Protocol, load_image
+from repeat_xai.importance.features import FEATURES
 from repeat_xai.importance.relax import Relax
 from repeat_xai.masks import Grid, Style
+from repeat_xai.methods import METHODS, Options, named
 from repeat_xai.similarity import KERNELS
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
@@ -42,7 +46,10 @@ def explain(
     protocol: Annotated[
         Protocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
     ] = "encoder",
-    method: Annotated[Literal["repeat", "relax"], typer.Option(help="How to explain.")] = "repeat",
+    method: Annotated[
+        str,
+        typer.Option(help="How to explain; several, as in repeat,relax,repeat:kernel_shap, are drawn side by side."),
+    ] = "repeat",
     estimator: Annotated[
         Estimator, typer.Option(help="Repeat from one designed pool of masks, or as so many runs.")
     ] = "fast",
@@ -60,6 +67,20 @@ def explain(
     cells: Annotated[int, typer.Option(min=1, help="Cells a side of a mask's grid.")] = 7,
     keep: Annotated[float, typer.Option(help="Probability that a cell is kept.")] = 0.5,
     mask_style: Annotated[Style, typer.Option(help="Whose masks.")] = "relax",
+    spread: Annotated[
+        str, typer.Option(help="What differs between passes of other methods: dropout, noise, flips, crops, …")
+    ] = "dropout",
+    passes: Annotated[int, typer.Option(min=2, help="Passes of other methods.")] = 10,
+    samples: Annotated[int | None, typer.Option(min=1, help="Of methods that sample.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Of integrated_gradients.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="What stands for nothing: zero, black or blur.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="What kernel_shap and lime take away: squares, superpixels or values.")
+    ] = None,
+    channels: Annotated[str | None, typer.Option(help="How channels become one: sum_abs, max_abs or mean.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="Which pixels make the images like this one? For methods that take it.")
+    ] = None,
     level: Annotated[float, typer.Option(help="Share of votes that makes a verdict.")] = 0.95,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same maps.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -92,17 +113,42 @@ def explain(
         pool=pool_of(pool_size),
         tolerance=tolerance,
     )
-    gallery = Gallery(
-        folder=out,
-        encoder=load_encoder(
-            encoder, weights=weights, pool=pool, size=size, device=device, precision=precision, runtime=runtime
-        ),
-        method=repeat if method == "repeat" else relax,
-        protocol=protocol,
-        level=level,
-        seed=seed,
+    by = chosen("spread", spread, PERTURBATIONS)
+    for name in method.split(","):
+        choose("method", name.removeprefix("repeat:"), METHODS)
+    loaded = load_encoder(
+        encoder, weights=weights, pool=pool, size=size, device=device, precision=precision, runtime=runtime
     )
-    raise typer.Exit(explain_all(found(images, data_root, out), gallery, as_json=as_json))
+    options = Options(
+        samples=samples,
+        steps=steps,
+        baseline=baseline,
+        features=None if features is None else chosen("features", features, FEATURES),
+        channels=channels,
+        reference=None if reference is None else load_image(data_root / reference, loaded, protocol=protocol),
+    )
+    methods = named(method, repeat=repeat, relax=relax, options=options, by=by, passes=passes)
+    galleries = [
+        Gallery(
+            folder=out if len(methods) == 1 else out / name.replace(":", "-"),
+            encoder=loaded,
+            method=one,
+            protocol=protocol,
+            level=level,
+            seed=seed,
+        )
+        for name, one in methods.items()
+    ]
+    raise typer.Exit(explain_all(found(images, data_root, out), galleries, out, as_json=as_json))
+
+
+T = TypeVar("T")
+
+
+def chosen(name: str, value: str, known: Mapping[str, T]) -> T:
+    """The one of that name."""
+    choose(name, value, known)
+    return known[value]
 
 
 def pool_of(text: str) -> int | Literal["auto"]:

@@ -14,28 +14,37 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from repeat_xai.calls import listening
-from repeat_xai.gallery import Gallery, Outcome
+from repeat_xai.gallery import Gallery, Outcome, compare
 
 INTERRUPTED = 130
 
 
-def explain_all(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> int:
-    """Fill the gallery and tell of each image; the exit status."""
-    failures, calls = 0, gallery.method.calls or 0
+def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
+    """Fill the galleries, tell of each image, and draw those of several side by side; the exit status."""
+    try:
+        found = [_filled(paths, gallery, as_json=as_json) for gallery in galleries]
+        for each in zip(*found, strict=True):
+            if len(each) > 1 and not any(outcome.error for outcome in each):
+                picture = compare(each, out)
+                line = {"image": str(each[0].path), "comparison": str(picture)}
+                typer.echo(json.dumps(line) if as_json else f"{each[0].path}: {picture}")
+    except KeyboardInterrupt:
+        typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
+        return INTERRUPTED
+    return 1 if any(outcome.error for outcomes in found for outcome in outcomes) else 0
+
+
+def _filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Outcome]:
+    outcomes, calls = [], gallery.method.calls or 0
     with _progress() as progress, listening(lambda made: progress.advance(task, made)):
         task = progress.add_task(f"1 of {len(paths)}", total=calls * len(paths) or None)
-        try:
-            for number, outcome in enumerate(gallery.fill(paths), start=1):
-                failures += outcome.error is not None
-                _tell(progress, outcome, as_json=as_json)
-                progress.update(task, description=f"{min(number + 1, len(paths))} of {len(paths)}")
-                used = outcome.record["encoder_calls"] if outcome.record else calls
-                progress.update(task, total=progress.tasks[0].completed + used * (len(paths) - number) or None)
-        except KeyboardInterrupt:
-            progress.stop()
-            typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
-            return INTERRUPTED
-    return 1 if failures else 0
+        for number, outcome in enumerate(gallery.fill(paths), start=1):
+            outcomes.append(outcome)
+            _tell(progress, outcome, as_json=as_json)
+            progress.update(task, description=f"{min(number + 1, len(paths))} of {len(paths)}")
+            used = outcome.record["encoder_calls"] if outcome.record else calls
+            progress.update(task, total=progress.tasks[0].completed + used * (len(paths) - number) or None)
+    return outcomes
 
 
 def _tell(progress: Progress, outcome: Outcome, *, as_json: bool) -> None:

@@ -214,7 +214,7 @@ class Engine:
             if copies == 1:
                 raise EncoderError(f"{name}: out of memory on a single image of {image}") from error
             raise _TooManyError(copies) from error
-        return _checked(codes, name, copies)[:rows]
+        return checked(codes, name, copies)[:rows]
 
     def _batch(self, taken: list[tuple[Question, int]], *, fixed: bool) -> Batch:
         """Copies to be made; filled up with the last image and the last copy where batches have one size."""
@@ -236,7 +236,7 @@ class Engine:
         return Batch(torch.stack(images), flags[0], flags[1].bool(), draws)
 
 
-def _checked(codes: object, name: str, rows: int) -> Float[Tensor, "rows dim"]:
+def checked(codes: object, name: str, rows: int) -> Float[Tensor, "rows dim"]:
     if not isinstance(codes, Tensor):
         raise EncoderError(f"{name}: returns {type(codes).__name__}; wrap it so that it returns a tensor")
     if codes.ndim != 2 or len(codes) != rows or not codes.shape[1]:

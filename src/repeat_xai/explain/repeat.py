@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, final, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, final, get_args
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from repeat_xai.engine import Answer, Estimate, only, stream
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
 from repeat_xai.explain.pool import FEWEST, Pooled
 from repeat_xai.explain.votes import Votes, indicator, weights
+from repeat_xai.importance import deterministic, importance_of
 from repeat_xai.importance.relax import Relax
 from repeat_xai.masks import Basis
 from repeat_xai.provenance import Maps, explained
@@ -35,12 +36,17 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 Estimator = Literal["exact", "fast"]
+DETERMINISTIC = "finds the same whatever the seed: all repeats would vote alike; use Spread for its uncertainty"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
     """Importance as the share of repeats that call a pixel important, uncertainty as their disagreement."""
+
+    stochastic: ClassVar[bool] = True
+    gradients: ClassVar[bool] = False
+    citation: ClassVar[str] = "Wickstrøm et al. 2025"
 
     base: Importance = Relax()
     estimator: Estimator = "fast"
@@ -58,6 +64,8 @@ class Repeat:
         at_least("repeats", self.repeats, 1)
         if isinstance(self.base, type) or not callable(self.base):
             raise ConfigurationError(f"base must be an importance method, such as Relax(), not {self.base!r}")
+        if deterministic(self.base):
+            raise ConfigurationError(f"{type(self.base).__name__} {DETERMINISTIC}")
         choose("estimator", self.estimator, get_args(Estimator))
         choose("threshold", self.threshold, THRESHOLDS)
         choose("votes", self.votes, get_args(Votes))
@@ -113,10 +121,15 @@ class Repeat:
         """K runs of any base."""
         expect(encoder, image)
         p = share = torch.zeros((), dtype=torch.float64)
+        found: Map | None = None
+        silent = not hasattr(self.base, "stochastic")
         with metering() as meter:
             try:
                 for repeat in range(self.repeats):
-                    p, share = self._voted(self._base_map(encoder, image, seed=fold(seed, "repeat", repeat)), p, share)
+                    before, found = found, importance_of(self.base, encoder, image, seed=fold(seed, "repeat", repeat))
+                    if silent and before is not None and found.equal(before) and found.amin() < found.amax():
+                        raise ConfigurationError(f"the base {DETERMINISTIC}")
+                    p, share = self._voted(found, p, share)
             except EncoderError as error:
                 return Answer(image=image, result=error)
         return Answer(image=image, result=Maps(p, p * (1 - p), share), calls=meter.calls, seconds=meter.seconds)
@@ -135,12 +148,3 @@ class Repeat:
             pool=None if self.pool == "auto" else self.pool,
             tolerance=self.tolerance,
         )
-
-    def _base_map(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
-        found = self.base(encoder, image, seed=seed)
-        if not isinstance(found, Tensor) or found.shape != image.pixels.shape[1:]:
-            shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            raise ConfigurationError(f"the base gave {shape}, not a map of {list(image.pixels.shape[1:])}")
-        if not found.isfinite().all():
-            raise EncoderError(f"{image.photo.name}: the base gave a map with NaN or infinite values")
-        return found.detach().double().cpu()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, final, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, final, get_args
 
 import torch
 from torch import Tensor
@@ -50,6 +50,10 @@ class Moments:
 @dataclass(frozen=True, kw_only=True)
 class Relax:
     """Importance as similarity kept, averaged over random masks."""
+
+    stochastic: ClassVar[bool] = True
+    gradients: ClassVar[bool] = False
+    citation: ClassVar[str] = "Wickstrøm et al. 2023"
 
     masks: int = 1000
     grid: Grid = Grid()

@@ -16,37 +16,21 @@ import pytest
 import safetensors.torch
 import torch
 import torchvision
+from command import SMALL, run_here
 from skimage import data
 
 import repeat_xai as rx
 from repeat_xai import gallery
-from repeat_xai.cli import main
 
 demo = importlib.import_module("repeat_xai.cli.demo")
 COMMAND = [str(Path(sys.executable).parent / "repeat-xai")]
 FAST = ["--estimator", "exact", "--masks", "6", "--repeats", "2"]
-SMALL = ["--encoder", "torchvision:squeezenet1_1", "--weights", "random", "--size", "64"]
-
-
-def run_here(monkeypatch, capsys, *arguments):
-    """The command in this process, for what needs no process of its own."""
-    monkeypatch.setattr(sys, "argv", ["repeat-xai", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code, capsys.readouterr()
 
 
 def run(*arguments, **options):
     done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
     assert "Traceback" not in done.stderr
     return done
-
-
-@pytest.fixture
-def photo(tmp_path):
-    path = tmp_path / "cat.png"
-    PIL.Image.fromarray(data.chelsea()).save(path)
-    return path
 
 
 def test_one_photo_gives_a_panel_maps_and_provenance(photo, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import repeat_xai as rx
+from repeat_xai.seeds import fold
 from repeat_xai.types import Importance
 
 
@@ -61,8 +62,10 @@ def test_importance_at_or_below_zero_weighs_nothing(encoder, image, low, high):
 
 
 def test_mixed_signs_stay_a_probability(encoder, image):
-    values = torch.randn(24, 20, generator=torch.Generator().manual_seed(0)) - 0.5
-    found = rx.Repeat(estimator="exact", base=lambda *_, seed: values, repeats=3)(encoder, image, seed=0)
+    def drawn(*_, seed):
+        return torch.randn(24, 20, generator=torch.Generator().manual_seed(seed % 2**63)) - 0.5
+
+    found = rx.Repeat(estimator="exact", base=drawn, repeats=3)(encoder, image, seed=0)
     assert 0 <= found.importance.min() <= found.importance.max() <= 1
 
 
@@ -167,3 +170,41 @@ def test_provenance_is_enough_to_make_it_again(encoder, image):
     assert {"torch", "timm", "numpy", "torchvision", "PIL", "python", "onnxruntime"} == set(made["versions"])
     assert made["repeat-xai"] == rx.__version__
     assert eval(repr(method), vars(rx)) == method
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        rx.KernelShap(samples=20, features=rx.Squares(cells=3)),
+        rx.Lime(samples=20, features=rx.Squares(cells=3)),
+        rx.GradientShap(samples=3),
+        rx.SmoothGrad(samples=3),
+        rx.SmoothGrad(samples=3, moment="variance"),
+    ],
+)
+def test_over_another_stochastic_base_it_is_the_loop_of_the_equations(base, encoder, image):
+    found = rx.Repeat(base=base, estimator="exact", repeats=4)(encoder, image, seed=5)
+    p = share = 0.0
+    for repeat in range(4):
+        importance = base(encoder, image, seed=fold(5, "repeat", repeat))
+        vote = (importance >= importance.mean()).double()
+        p = p + vote * (importance / importance.max()).clamp_min(0) / 4
+        share = share + vote / 4
+    assert torch.allclose(found.importance, p.float(), atol=1e-6)
+    assert torch.allclose(found.uncertainty, (p * (1 - p)).float(), atol=1e-6)
+    assert torch.allclose(found.vote_share, share.float(), atol=1e-6)
+    assert found.provenance["encoder_calls"] == 4 * base.calls
+
+
+@pytest.mark.parametrize("base", [rx.Saliency(), rx.Occlusion(), rx.Attribution(name="zero", function=lambda g, x: x)])
+def test_a_deterministic_base_is_refused_with_the_reason(base):
+    with pytest.raises(rx.RepeatError, match="finds the same whatever the seed: all repeats would vote alike"):
+        rx.Repeat(base=base)
+
+
+def test_a_function_that_ignores_its_seed_is_found_out(encoder, image):
+    values = torch.rand(24, 20)
+    with pytest.raises(rx.RepeatError, match="the base finds the same whatever the seed"):
+        rx.Repeat(estimator="exact", base=lambda *_, seed: values)(encoder, image, seed=0)
+    blank = rx.Repeat(estimator="exact", base=lambda *_, seed: 0 * values)(encoder, image, seed=0)
+    assert blank.importance.max() == 0

@@ -1,0 +1,131 @@
+"""Methods by name: listed, told their options, and drawn side by side."""
+
+import json
+
+import numpy as np
+import PIL.Image
+import pytest
+from command import SMALL, run_here
+
+import repeat_xai as rx
+from repeat_xai import plot
+from repeat_xai.methods import METHODS
+
+FEW = ["--estimator", "exact", "--masks", 6, "--repeats", 2, "--passes", 2, "--samples", 12]
+
+
+def explain(photo, monkeypatch, capsys, *options):
+    out = photo.parent / "out"
+    return run_here(monkeypatch, capsys, "explain", photo, "--out", out, *SMALL, *options)
+
+
+def test_methods_are_listed_with_what_they_need_and_cost(monkeypatch, capsys):
+    status, said = run_here(monkeypatch, capsys, "list", "methods")
+    assert status == 0
+    rows = {line.split()[0]: line.split() for line in said.out.split("\n\n")[0].splitlines()}
+    assert rows["saliency"][1:5] == ["no", "yes", "2", "Simonyan"]
+    assert rows["kernel_shap"][1:5] == ["yes", "no", "501", "Lundberg"]
+    assert rows.keys() == {"method"} | METHODS.keys()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_runs_by_its_name(name, photo, monkeypatch, capsys):
+    few = FEW if "samples" in METHODS[name].__dataclass_fields__ else FEW[:-2]
+    status, said = explain(photo, monkeypatch, capsys, "--method", name, *few)
+    assert (status, said.err) == (0, "")
+    found = rx.Explanation.load(photo.parent / "out" / "cat.npz")
+    assert found.importance.shape == (64, 64)
+    assert found.uncertainty.max() > 0
+
+
+def test_several_methods_are_drawn_side_by_side(photo, monkeypatch, capsys):
+    names = "repeat,relax,saliency,repeat:kernel_shap"
+    status, said = explain(photo, monkeypatch, capsys, "--method", names, *FEW, "--json")
+    assert (status, said.err) == (0, "")
+    out = photo.parent / "out"
+    assert sorted(p.name for p in out.iterdir()) == [
+        "cat.comparison.png",
+        "relax",
+        "repeat",
+        "repeat-kernel_shap",
+        "saliency",
+    ]
+    assert json.loads(said.out.splitlines()[-1]) == {
+        "image": str(photo),
+        "comparison": str(out / "cat.comparison.png"),
+    }
+    _, again = explain(photo, monkeypatch, capsys, "--method", names, *FEW, "--json")
+    assert [json.loads(line).get("already_done", True) for line in again.out.splitlines()] == [True] * 5
+
+
+def test_a_comparison_shows_the_maps_as_they_are(photo, monkeypatch, capsys):
+    explain(photo, monkeypatch, capsys, "--method", "repeat,vargrad,repeat:lime", *FEW)
+    folders = ("repeat", "vargrad", "repeat-lime")
+    found = [rx.Explanation.load(photo.parent / "out" / folder / "cat.npz") for folder in folders]
+    figure = plot.comparison(found)
+    figure.canvas.draw()
+    pictures = [axes for axes in figure.axes if len(axes.images) > 1]
+    assert [axes.get_title() for axes in pictures[::2]] == ["REPEAT", "VarGrad", "REPEAT over LIME"]
+    for axes, map_ in zip(pictures, [m for e in found for m in (e.importance, e.uncertainty)], strict=True):
+        np.testing.assert_array_equal(axes.images[-1].get_array(), map_.numpy())
+    assert pictures[0].images[-1].get_clim() == (0, 1)
+    assert pictures[1].images[-1].get_clim() == (0, 0.25)
+
+
+def test_options_reach_the_methods_that_have_them(photo, monkeypatch, capsys):
+    options = ["--method", "kernel_shap,integrated_gradients", "--passes", 2, "--samples", 9, "--steps", 3]
+    options += ["--baseline", "black", "--features", "superpixels", "--channels", "max_abs", "--spread", "noise"]
+    assert explain(photo, monkeypatch, capsys, *options, "--reference", photo)[0] == 0
+    made = {
+        name: json.loads((photo.parent / "out" / name / "cat.json").read_text())["method"]
+        for name in ("kernel_shap", "integrated_gradients")
+    }
+    shap, path = (made[name]["base"] for name in made)
+    assert (shap["samples"], shap["baseline"], shap["channels"]) == (9, "black", "max_abs")
+    assert shap["features"] == {"name": "Superpixels", "segments": 49, "compactness": 10.0}
+    assert (path["steps"], path["baseline"]) == (3, "black")
+    assert shap["reference"] == path["reference"] == {"sha256": made_of(photo)}
+    assert made["kernel_shap"]["by"] == {"name": "Noise", "deviation": 0.1}
+
+
+def made_of(photo):
+    import hashlib
+
+    return hashlib.sha256(photo.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "salience"], "unknown method 'salience'; choose one of: repeat, relax"),
+        (["--method", "repeat:saliency"], "Saliency finds the same whatever the seed"),
+        (["--method", "relax:lime"], "unknown method 'relax:lime'"),
+        (["--method", "repeat:repeat"], "REPEAT over another base is repeat:NAME"),
+        (["--method", "saliency", "--samples", 5], "samples: not an option of saliency"),
+        (["--method", "saliency", "--spread", "shuffle"], "unknown spread 'shuffle'"),
+        (["--method", "lime", "--features", "words"], "unknown features 'words'"),
+        (["--method", "lime", "--baseline", "white"], "unknown baseline 'white'"),
+        (["--method", "saliency,saliency,"], "unknown method ''"),
+    ],
+)
+def test_wrong_requests(arguments, message, photo, monkeypatch, capsys):
+    status, said = explain(photo, monkeypatch, capsys, *arguments)
+    assert status == 2
+    assert message in said.err.splitlines()[-1]
+    assert not (photo.parent / "out").exists()
+
+
+def test_a_missing_reference_is_named(photo, monkeypatch, capsys):
+    status, said = explain(photo, monkeypatch, capsys, "--method", "saliency", "--reference", "dog.png")
+    assert (status, said.err) == (1, "repeat-xai: dog.png: no such file\n")
+
+
+def test_the_users_own_comparison_is_not_written_over(photo, monkeypatch, capsys):
+    own = photo.parent / "out" / "cat.comparison.png"
+    own.parent.mkdir()
+    PIL.Image.new("RGB", (9, 9)).save(own)
+    before = own.read_bytes()
+    status, said = explain(photo, monkeypatch, capsys, "--method", "relax,saliency", "--masks", 4, "--passes", 2)
+    assert status == 1
+    assert "is not written over" in said.err
+    assert own.read_bytes() == before
