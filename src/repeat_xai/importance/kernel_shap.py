@@ -57,6 +57,7 @@ class KernelShap:
                 feature_mask=parts,
                 n_samples=self.samples,
                 perturbations_per_eval=AT_ONCE,
-            ),
+                return_input_shape=False,
+            )[0][parts],
             seed=seed,
         )
