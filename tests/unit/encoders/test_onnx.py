@@ -56,6 +56,20 @@ def test_a_file_is_explained_as_its_network_is(network, tmp_path, estimator):
     assert a.provenance["encoder_calls"] == b.provenance["encoder_calls"]
 
 
+@pytest.mark.parametrize("method", [rx.KernelShap(samples=60), rx.Lime(samples=60), rx.Occlusion(window=8, stride=4)])
+def test_methods_without_gradients_explain_a_file_as_its_network(network, tmp_path, method):
+    by_file = rx.load_encoder(export(network, tmp_path / "net.onnx"))
+    image = photo_like(by_file)
+    a, b = (method(encoder, image, seed=0) for encoder in (by_file, rx.load_encoder(network)))
+    torch.testing.assert_close(a, b, atol=1e-4 * b.abs().max().item(), rtol=0)
+
+
+def test_methods_with_gradients_refuse_a_file(network, tmp_path):
+    encoder = rx.load_encoder(export(network, tmp_path / "net.onnx"))
+    with pytest.raises(rx.RepeatError, match="onnx:net.onnx gives no gradients, which Saliency needs"):
+        rx.Saliency()(encoder, photo_like(encoder), seed=0)
+
+
 def test_a_file_that_takes_any_size_is_told_its_own(tmp_path):
     network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
     source = export(network, tmp_path / "any.onnx", dynamic=True)
