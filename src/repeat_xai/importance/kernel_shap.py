@@ -46,7 +46,7 @@ class KernelShap:
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
         from captum import attr
 
-        parts = parts_of(self.features, image).to(encoder.device)
+        parts = parts_of(self.features, image)
         return attribute(
             self,
             encoder,
@@ -54,10 +54,10 @@ class KernelShap:
             lambda g, x: attr.KernelShap(g).attribute(
                 x,
                 baselines=BASELINES[self.baseline](x, encoder),
-                feature_mask=parts,
+                feature_mask=parts.to(x.device),
                 n_samples=self.samples,
                 perturbations_per_eval=AT_ONCE,
                 return_input_shape=False,
-            )[0][parts],
+            )[0].cpu()[parts],
             seed=seed,
         )

@@ -49,7 +49,7 @@ class Lime:
         from captum.attr._core.lime import get_exp_kernel_similarity_function
 
         alike = get_exp_kernel_similarity_function(kernel_width=WIDTH)
-        parts = parts_of(self.features, image).to(encoder.device)
+        parts = parts_of(self.features, image)
         return attribute(
             self,
             encoder,
@@ -57,10 +57,10 @@ class Lime:
             lambda g, x: attr.Lime(g, SkLearnRidge(alpha=1.0), alike).attribute(
                 x,
                 baselines=BASELINES[self.baseline](x, encoder),
-                feature_mask=parts,
+                feature_mask=parts.to(x.device),
                 n_samples=self.samples,
                 perturbations_per_eval=AT_ONCE,
                 return_input_shape=False,
-            )[0][parts],
+            )[0].cpu()[parts],
             seed=seed,
         )
