@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, final
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -102,10 +103,14 @@ class Basis:
         axis = STYLES[grid.style]
         return Basis(grid, axis(height, grid.cells).to(device), axis(width, grid.cells).to(device))
 
-    def thinned(self, side: int) -> Basis:
-        """The same masks seen at some `side` × `side` of their pixels, evenly spread."""
-        rows, columns = (axis[:, :: max(1, axis.shape[1] // side)] for axis in (self.rows, self.columns))
-        return Basis(self.grid, rows, columns)
+    def thinned(self, side: int) -> tuple[slice, slice]:
+        """Rows and columns of some `side` × `side` pixels, evenly spread."""
+        down, right = (max(1, axis.shape[1] // side) for axis in (self.rows, self.columns))
+        return slice(None, None, down), slice(None, None, right)
+
+    def at(self, rows: slice, columns: slice) -> Basis:
+        """The same masks at some pixels."""
+        return Basis(self.grid, self.rows[:, rows], self.columns[:, columns])
 
     @cached_property
     def squares(self) -> Basis:
@@ -115,6 +120,13 @@ class Basis:
             for axis in (self.rows, self.columns)
         )
         return Basis(self.grid, rows, columns)
+
+    @cached_property
+    def covariances(self) -> tuple[Float[Tensor, "height cells"], Float[Tensor, "width cells"]]:
+        """Of the mask at a pixel and its mean over a square, as the product of these by row and by column."""
+        rows = self.rows @ self.squares.rows.transpose(1, 2)
+        columns = self.columns @ self.squares.columns.transpose(1, 2)
+        return rows.mean(0), columns.mean(0)
 
     def to(self, dtype: torch.dtype) -> Basis:
         """The same in another precision."""
@@ -131,24 +143,23 @@ class Basis:
         table = torch.from_numpy(uniforms(seed, start=start, stop=stop, width=cells + 2))
         return self._draws(table[:, :cells] < self.grid.keep, table[:, cells:])
 
-    def draw_block(self, *, seed: int, number: int) -> Draws:
-        """Block `number` of the endless row of designed masks that `seed` names.
+    def draw_blocks(self, *, seed: int, start: int, stop: int) -> Draws:
+        """Blocks number `start` to `stop` of the endless row of designed masks that `seed` names.
 
         At keep ½ the grids are a randomised orthogonal array: as many columns of a Hadamard matrix as there are cells,
         taken and flipped in sign at random, each row followed by its complement under the same shift. Every mask alone
-        is as one drawn independently, but within the block the cells' effects are free of each other and of all
+        is as one drawn independently, but within a block the cells' effects are free of each other and of all
         interactions of two. At another keep the masks are independent.
         """
-        cells, order = self.grid.cells**2, self.grid.order
+        cells, order, block = self.grid.cells**2, self.grid.order, self.grid.block
         if self.grid.keep != 0.5:
-            return self.draw(seed=seed, start=number * self.grid.block, stop=(number + 1) * self.grid.block)
-        width = (order - 1) + cells + 2 * order
-        table = torch.from_numpy(uniforms(seed, start=number, stop=number + 1, width=width)[0])
-        ranks, flips, shifts = table[: order - 1], table[order - 1 : -2 * order], table[-2 * order :]
-        columns = hadamard(order)[:, 1:][:, ranks.argsort()[:cells]]
-        signs = columns * torch.where(flips < 0.5, -1, 1)
-        kept = torch.stack((signs, -signs), 1).flatten(0, 1) > 0
-        return self._draws(kept, shifts.view(order, 2).repeat_interleave(2, 0))
+            return self.draw(seed=seed, start=start * block, stop=stop * block)
+        table = torch.from_numpy(uniforms(seed, start=start, stop=stop, width=(order - 1) + cells + 2 * order))
+        ranks, flips, shifts = torch.split(table, [order - 1, cells, 2 * order], dim=1)
+        columns = hadamard(order)[:, 1 + ranks.argsort(1)[:, :cells]].transpose(0, 1)
+        signs = columns * torch.where(flips < 0.5, -1, 1)[:, None]
+        kept = torch.stack((signs, -signs), 2).view(-1, cells) > 0
+        return self._draws(kept, shifts.reshape(-1, 2).repeat_interleave(2, 0))
 
     def _draws(self, kept: Bool[Tensor, "masks cells2"], shifts: Float[Tensor, "masks 2"]) -> Draws:
         """Drawn on the host, and sent to where the basis is."""
@@ -161,6 +172,14 @@ class Basis:
         down, right = draws.shifts.unbind(1)
         rows, columns, grids = (t.to(dtype) for t in (self.rows, self.columns, draws.grids))
         return rows[down] @ grids @ columns[right].transpose(1, 2)
+
+    def totals(self, draws: Draws, weights: Float[Tensor, "masks kinds"]) -> Float[Tensor, "kinds height width"]:
+        """Σ w·M for each kind of weight: of the masks themselves where those are small, else by way of the grids."""
+        height, width = self.rows.shape[1], self.columns.shape[1]
+        fewer = height * width < len(self.rows) * len(self.columns) * self.grid.cells**2
+        if fewer and height * width * len(weights) <= MOST_NUMBERS:
+            return (weights.T @ self.masks(draws, weights.dtype).flatten(1)).view(-1, height, width)
+        return self.maps(self.sums(draws, weights))
 
     def sums(self, draws: Draws, weights: Float[Tensor, "masks kinds"]) -> Float[Tensor, "kinds down right cells2"]:
         """Σ w·g for each kind of weight and each shift."""
@@ -198,7 +217,9 @@ def hadamard(order: int) -> Int[Tensor, "order order"]:
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
     """A tensor of the host's on the device, without waiting for it to arrive."""
     if device.type == "cuda" and tensor.device.type == "cpu":
-        tensor = tensor.pin_memory()
+        pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        np.copyto(pinned.numpy(), tensor.numpy())  # on one thread: to wake others takes longer
+        tensor = pinned
     return tensor.to(device, non_blocking=True)
 
 

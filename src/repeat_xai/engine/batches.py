@@ -44,16 +44,14 @@ class Plan(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What may be wrong with an image, on the device."""
+    """What may be wrong with an image, on the device, in float64."""
 
-    broken_codes: Tensor
-    broken_similarities: Tensor
     grain: Tensor
     """Rounding error of the first masked copy's code; none in half precision, where batches do not change it."""
     apart: Tensor
-    """Largest difference from it of any other's."""
+    """Largest difference from it of any other's; NaN or infinite where a code is, the image's own among them."""
     total: Tensor
-    """Σ s."""
+    """Σ s; NaN or infinite where a similarity is."""
     squares: Tensor
     """Σ s²."""
 
@@ -72,23 +70,19 @@ class Subject:
     def compare(self, similarity: Kernel, codes: Float[Tensor, "rows dim"]) -> Float[Tensor, " masks"]:
         """How alike the image stays, in float64; the first code ever given is the image's own."""
         self.calls += len(codes)
-        notes = self.notes._replace(broken_codes=self.notes.broken_codes + ~codes.isfinite().all())
+        exact = codes.double()
         if self._code is None:
-            self._code, codes = codes[0].double(), codes[1:]
-        found = _measured(similarity, self._code, codes.double()) if len(codes) else self._code[:0]
-        if len(codes):
-            if self._first is None:
-                self._first = codes[0]
-                eps = 0.0 if codes.dtype in HALVES else torch.finfo(codes.dtype).eps
-                grain = eps * codes[0].abs().amax().double()
-                notes = notes._replace(grain=grain)
-            notes = notes._replace(
-                broken_similarities=notes.broken_similarities + ~found.isfinite().all(),
-                apart=torch.maximum(notes.apart, (codes - self._first).abs().amax().double()),
-                total=notes.total + found.sum(),
-                squares=notes.squares + found.square().sum(),
-            )
-        self.notes = notes
+            self._code, exact = exact[0], exact[1:]
+            self.notes = self.notes._replace(apart=(self._code - self._code).amax())
+        if not len(exact):
+            return exact[:, 0]
+        grain, apart, total, squares = self.notes
+        if self._first is None:
+            self._first = exact[0]
+            grain = (0.0 if codes.dtype in HALVES else torch.finfo(codes.dtype).eps) * exact[0].abs().amax()
+        found = _measured(similarity, self._code, exact)
+        apart = torch.maximum(apart, (exact - self._first).abs().amax())
+        self.notes = Notes(grain, apart, total + found.sum(), squares + found.square().sum())
         return found
 
 
@@ -124,10 +118,11 @@ class Engine:
     def __init__(self, encoder: Encoder, shape: torch.Size, plan: Plan) -> None:
         renew(encoder)
         self.encoder, self.shape, self.plan = encoder, shape, plan
+        self.device = encoder.device
         _, height, width = shape
-        self.basis = Basis.of(plan.grid, height, width, encoder.device)
+        self.basis = Basis.of(plan.grid, height, width, self.device)
         self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
-        usual = CHUNKS.get(encoder.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
+        usual = CHUNKS.get(self.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
         self.chunk = at_most(encoder, plan.chunk or min(max(usual, 1), MOST), height * width)
         self.sharing = True
         self.runtimes: dict[str, None] = {}
@@ -148,7 +143,7 @@ class Engine:
         return sum(question.left for question in self._queue)
 
     def subject(self, image: Image) -> Subject:
-        return Subject(sent(image.pixels, self.encoder.device).to(self.rounding.dtype))
+        return Subject(sent(image.pixels, self.device).to(self.rounding.dtype))
 
     def ask(self, subject: Subject, draws: Draws) -> Question:
         """Queue an image under these masks; the first time, the image itself before them."""
@@ -220,20 +215,19 @@ class Engine:
         """Copies to be made; filled up with the last image and the last copy where batches have one size."""
         images = [question.subject.pixels for question, _ in taken]
         counts = [count for _, count in taken]
-        whole = [not (question.subject.calls + i) for question, count in taken for i in range(count)]
-        which = np.repeat(np.arange(len(taken)), counts).tolist()
+        which = np.repeat(np.arange(len(taken)), counts)
+        whole = np.concatenate([q.subject.calls + np.arange(count) == 0 for q, count in taken])
+        flags = np.stack((which, whole))
         parts = [Draws(*(part[q.begun : q.begun + count] for part in q.draws)) for q, count in taken]
         draws = parts[0] if len(parts) == 1 else Draws(*(torch.cat(every) for every in zip(*parts, strict=True)))
         if fixed:
-            missing = self.chunk - len(which)
+            missing = self.chunk - sum(counts)
             images += images[-1:] * (self.images - len(images))
-            which += which[-1:] * missing
-            whole += whole[-1:] * missing
+            flags = np.pad(flags, ((0, 0), (0, missing)), mode="edge")
             draws = Draws(*(torch.cat((part, part[-1:].repeat(missing, *[1] * (part.ndim - 1)))) for part in draws))
-        device = self.encoder.device
-        flags = sent(torch.tensor((which, whole)), device)
+        there = sent(torch.from_numpy(flags), self.device)
         draws = draws._replace(grids=draws.grids.to(self.rounding.dtype))
-        return Batch(torch.stack(images), flags[0], flags[1].bool(), draws)
+        return Batch(torch.stack(images), there[0], there[1].bool(), draws)
 
 
 def checked(codes: object, name: str, rows: int) -> Float[Tensor, "rows dim"]:

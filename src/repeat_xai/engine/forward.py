@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, final
 from weakref import WeakKeyDictionary
@@ -116,10 +116,10 @@ def forward_of(encoder: Encoder, basis: Basis, shape: torch.Size, *, rows: int, 
     """The quickest way known to run the encoder on some of `chunk` copies of such images, and `calls` an image."""
     if not isinstance(encoder, TorchEncoder):
         return Forward(run=lambda batch, basis: encoder(masked(batch, basis)), runtime="its own")
-    kept, wanted, dtype = _kept(encoder), encoder.runtime, basis.rows.dtype
+    kept, wanted, dtype, device = _kept(encoder), encoder.runtime, basis.rows.dtype, basis.rows.device.type
     if wanted == "auto":
-        compiling = encoder.device.type == "cuda" and kept.spent > WORTH_COMPILING and rows == chunk
-        exporting = encoder.device.type == "cpu" and dtype == torch.float32 and calls >= WORTH_EXPORTING
+        compiling = device == "cuda" and kept.spent > WORTH_COMPILING and rows == chunk
+        exporting = device == "cpu" and dtype == torch.float32 and calls >= WORTH_EXPORTING
         wanted = "compiled" if compiling else "onnxruntime" if exporting else "torch"
     if wanted == "torch":
         return eager(encoder, dtype)
@@ -135,12 +135,12 @@ def forward_of(encoder: Encoder, basis: Basis, shape: torch.Size, *, rows: int, 
 def eager(encoder: TorchEncoder, dtype: torch.dtype) -> Forward:
     """Plain torch, for batches of any size."""
     module = _module(encoder, dtype)
-    return Forward(run=_running(module, _Masked(module)), runtime="torch")
+    return Forward(run=_running(encoder, module, _Masked(module)), runtime="torch")
 
 
 def _compiled(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int) -> Forward:
     module = _module(encoder, basis.rows.dtype)
-    run = _running(module, torch.compile(_Masked(module), dynamic=False))
+    run = _running(encoder, module, torch.compile(_Masked(module), dynamic=False))
     try:
         with torch._dynamo.config.patch(cache_size_limit=10_000, accumulated_cache_size_limit=10_000):
             run(_probe(basis, shape, chunk), basis)
@@ -203,9 +203,14 @@ def _probe(basis: Basis, shape: torch.Size, chunk: int) -> Batch:
     return Batch(images, which, which < 0, basis.draw(seed=0, start=0, stop=chunk))
 
 
-def _running(module: nn.Module, graph: Callable[[Batch, Basis], Any]) -> Callable[[Batch, Basis], Any]:
+def _running(
+    encoder: TorchEncoder, module: nn.Module, graph: Callable[[Batch, Basis], Any]
+) -> Callable[[Batch, Basis], Any]:
+    """The graph run as it should be; a copy of the encoder's module is in evaluation mode for good."""
+    mode = evaluating if module is encoder.module else nullcontext
+
     def run(batch: Batch, basis: Basis) -> Any:
-        with torch.no_grad(), evaluating(module), full_precision(), quickest(batch.images.dtype):
+        with torch.no_grad(), mode(module), full_precision(), quickest(batch.images.dtype):
             return graph(batch, basis)
 
     return run

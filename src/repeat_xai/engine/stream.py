@@ -19,12 +19,12 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 import torch
 from torch import Tensor
 
-from repeat_xai.engine.batches import Engine, Notes, Plan, Question, Subject
+from repeat_xai.engine.batches import Engine, Plan, Question, Subject
 from repeat_xai.engine.forward import spent
 from repeat_xai.engine.precision import LIMIT
 from repeat_xai.errors import EncoderError, RepeatError, lacks_memory
 from repeat_xai.masks import Basis, Draws
-from repeat_xai.types import Encoder, Image, expect
+from repeat_xai.types import Encoder, Image, expect, expect_encoder
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -58,9 +58,11 @@ def stream(
     """Every image by its estimate, in order; one that fails does so alone."""
 
     def shape(image: Image) -> torch.Size:
-        expect(encoder, image)
+        if not isinstance(image, Image):
+            expect(encoder, image)
         return image.pixels.shape
 
+    expect_encoder(encoder)
     for size, group in groupby(images, key=shape):
         yield from _line(encoder, size, estimate, plan, group)
 
@@ -106,7 +108,7 @@ class _Reading(NamedTuple):
 
     job: _Job[Any]
     value: Tensor
-    notes: Notes
+    notes: Tensor
     arrived: torch.cuda.Event | None
 
 
@@ -116,7 +118,7 @@ class _Line(Generic[T]):
 
     def __init__(self, engine: Engine, estimate: Callable[[Basis, Image], Estimate[T]]) -> None:
         self.engine, self.estimate = engine, estimate
-        self.on_gpu = engine.encoder.device.type == "cuda"
+        self.on_gpu = engine.device.type == "cuda"
         self.asked: dict[Question, _Job[T]] = {}
         self.readings: deque[_Reading] = deque()
 
@@ -165,13 +167,13 @@ class _Line(Generic[T]):
             if question.failure is not None:
                 job.result = question.failure
             else:
-                self._go_on(job, torch.cat(question.answers), None if self.on_gpu else job.subject.notes)
+                self._go_on(job, torch.cat(question.answers), None if self.on_gpu else torch.stack(job.subject.notes))
 
-    def _go_on(self, job: _Job[T], value: Tensor | None, notes: Notes | None = None) -> None:
+    def _go_on(self, job: _Job[T], value: Tensor | None, notes: Tensor | None = None) -> None:
         """Hand an estimate what it asked for, and take its next question."""
         try:
             if notes is not None:
-                self._check(job, notes)
+                self._check(job, *notes.tolist())
             asked = next(job.estimate) if value is None else job.estimate.send(value)
         except StopIteration as stop:
             job.result = stop.value
@@ -188,25 +190,25 @@ class _Line(Generic[T]):
                 self.readings.append(self._read(job, asked))
 
     def _read(self, job: _Job[T], value: Tensor) -> _Reading:
-        notes = Notes(*torch.stack(job.subject.notes).to("cpu", non_blocking=True))
+        notes = torch.stack(job.subject.notes).to("cpu", non_blocking=True)
         here = value.to("cpu", non_blocking=True)
         arrived = torch.cuda.current_stream(value.device).record_event() if self.on_gpu else None
         return _Reading(job, here, notes, arrived)
 
-    def _check(self, job: _Job[T], notes: Notes) -> None:
+    def _check(self, job: _Job[T], grain: float, apart: float, total: float, squares: float) -> None:
         """Refuse to explain from codes that say nothing."""
-        name = self.engine.encoder.name
-        if notes.broken_codes:
+        name, count = self.engine.encoder.name, job.subject.calls - 1
+        if not math.isfinite(apart):
             raise EncoderError(f"{name}: returns NaN or infinite codes; check its weights and precision")
-        if notes.broken_similarities:
+        if not math.isfinite(total):
             raise EncoderError("the similarity gives NaN or infinite numbers")
-        if job.subject.calls > 2 and notes.apart <= SAME * notes.grain:
+        if count > 1 and apart <= SAME * grain:
             raise EncoderError(
                 f"{job.image.photo.name}: every masked copy has the same code; {name} ignores its input, "
                 "or the masks keep too little of it"
             )
-        count = job.subject.calls - 1
-        job.spread = max(0.0, float(notes.squares / count - (notes.total / count) ** 2)) ** 0.5
+        mean = total / count
+        job.spread = max(0.0, squares / count - mean * mean) ** 0.5
 
     def _answer(self, job: _Job[T], seconds: float) -> Answer[T]:
         assert job.result is not None

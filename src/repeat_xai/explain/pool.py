@@ -23,7 +23,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, final
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.engine import Estimate
@@ -74,15 +76,6 @@ class Fit(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """What the resampled maps voted."""
-
-    p: Map
-    vote_share: Map
-
-
-@final
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
     """How votes are estimated from a pool."""
@@ -110,10 +103,10 @@ class Pooled:
         row, drawn = fold(seed, "pool", image.photo.digest), 0
         pools: list[Pool] = []
         for blocks in self.sizes:
-            draws = _joined([basis.draw_block(seed=row, number=number) for number in range(drawn, blocks)])
+            draws = basis.draw_blocks(seed=row, start=drawn, stop=blocks)
             pools.append(Pool(draws, (yield draws)))
             drawn = blocks
-            pool = Pool(_joined([p.draws for p in pools]), torch.cat([p.similarity for p in pools]))
+            pool = joined(pools)
             counts = resample(len(pool.similarity), self.base.masks, seed=fold(row, "resamples"))
             counts, fit = sent(counts, basis.rows.device), regression(basis, pool)
             error, target = (yield self.judge(basis, pool, fit, counts, seed=row)).tolist()
@@ -126,34 +119,33 @@ class Pooled:
             "error_of_repeats": target,
             "stopped": "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling",
         }
-        tally = self.tally(basis, pool, fit, counts)
-        p, share = yield torch.stack((tally.p, tally.vote_share))
-        return Maps(p, p * (1 - p), share, {"pool": about})
+        p, share = self.tally(basis, pool, fit, counts)
+        p, uncertainty, share = yield torch.stack((p, p * (1 - p), share)).float()
+        return Maps(p, uncertainty, share, {"pool": about})
 
     def cast(self, maps: Float[Tensor, "maps height width"]) -> tuple[Tensor, Tensor]:
         """Which pixels each map chooses, and its weighted votes."""
         chosen = indicator(maps, self.threshold).double()
         return chosen, chosen * weights(maps, self.votes)
 
-    def tally(self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"]) -> Tally:
-        """Cut and count the resampled maps."""
-        mean = mean_maps(basis, basis, fit.beta[None], self.base)[0]
-        p, share = torch.zeros_like(mean), torch.zeros_like(mean)
+    def tally(self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"]) -> tuple[Map, Map]:
+        """Cut and count the resampled maps: p, and the share of votes."""
+        mean = mean_maps(basis, fit.beta[None], self.base)
+        p = share = torch.zeros_like(mean[0])
         for noise in noises(basis, pool, counts, self.base):
             chosen, voted = self.cast(torch.cat((mean + noise, mean - noise)))
-            p += voted.sum(0) / (2 * RESAMPLES)
-            share += chosen.sum(0) / (2 * RESAMPLES)
-        return Tally(p, share)
+            p, share = p + voted.sum(0), share + chosen.sum(0)
+        return p / (2 * RESAMPLES), share / (2 * RESAMPLES)
 
     def judge(
         self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"], *, seed: int
     ) -> Float[Tensor, 2]:
         """The error of p from this pool, and that of `repeats` independent repeats."""
-        seen, (beta, errors) = basis.thinned(JUDGED), fit
+        pixels, (beta, errors) = basis.thinned(JUDGED), fit
         drawn = torch.from_numpy(uniforms(fold(seed, "signs"), start=0, stop=MOVES, width=errors.shape[1]))
         signs = sent(torch.where(drawn < 0.5, 1.0, -1.0), beta.device).to(beta.dtype)
-        means = mean_maps(basis, seen, torch.cat((beta[None], beta + signs @ errors.T)), self.base)
-        noise = torch.cat(list(noises(seen, pool, counts, self.base)))
+        means = mean_maps(basis, torch.cat((beta[None], beta + signs @ errors.T)), self.base)[:, *pixels]
+        noise = torch.cat(list(noises(basis.at(*pixels), pool, counts, self.base)))
         both = torch.stack((noise, -noise))
         voted = self.cast((means[:, None, None] + both).flatten(0, 2))[1].view(len(means), *both.shape)
         moved = (voted[1:].mean((1, 2)) - voted[0].mean((0, 1))).square().mean()
@@ -162,28 +154,31 @@ class Pooled:
         return torch.stack((moved + resampling, variance / self.repeats)).sqrt()
 
 
+def joined(pools: list[Pool]) -> Pool:
+    """One pool of several."""
+    grids, shifts = (torch.cat(parts) for parts in zip(*(pool.draws for pool in pools), strict=True))
+    return Pool(Draws(grids, shifts), torch.cat([pool.similarity for pool in pools]))
+
+
 def regression(basis: Basis, pool: Pool) -> Fit:
     """β by ridge regression, and its errors."""
     keep = basis.grid.keep
     means = basis.squares.masks(pool.draws, basis.rows.dtype).flatten(1) - keep
-    design = torch.cat((torch.ones_like(means[:, :1]), means), 1)
-    ridge = torch.full_like(design[0], RIDGE * len(design) * keep * (1 - keep))
-    ridge[:1] = 0
-    inverse, _ = torch.linalg.inv_ex(design.T @ design + torch.diag(ridge))
-    beta = inverse @ design.T @ pool.similarity
+    design = F.pad(means, (1, 0), value=1.0)
+    products = design.T @ design
+    products.diagonal()[1:] += RIDGE * len(design) * keep * (1 - keep)
+    solver = torch.cholesky_solve(design.T, torch.linalg.cholesky_ex(products).L)
+    beta = solver @ pool.similarity
     residual = pool.similarity - design @ beta
-    apart, pairs = design[0::2] - design[1::2], (design * residual[:, None]).view(-1, 2, len(beta)).sum(1)
-    free = 1 - (apart @ inverse * apart).sum(1).mean() / 2
-    return Fit(beta, inverse @ pairs.T / free.sqrt())
+    apart = (solver[:, 0::2] - solver[:, 1::2]) * (design[0::2] - design[1::2]).T
+    free = 1 - apart.sum() / len(design)
+    return Fit(beta, (solver * residual).view(len(beta), -1, 2).sum(2) / free.sqrt())
 
 
-def mean_maps(
-    basis: Basis, seen: Basis, betas: Float[Tensor, "maps terms"], relax: Relax
-) -> Float[Tensor, "maps height width"]:
-    """μ: what RELAX's map tends to as masks grow without end, at the pixels seen."""
+def mean_maps(basis: Basis, betas: Float[Tensor, "maps terms"], relax: Relax) -> Float[Tensor, "maps height width"]:
+    """μ: what RELAX's map tends to as masks grow without end."""
     keep, cells = basis.grid.keep, basis.grid.cells
-    rows = (seen.rows @ basis.squares.rows.transpose(1, 2)).mean(0)
-    columns = (seen.columns @ basis.squares.columns.transpose(1, 2)).mean(0)
+    rows, columns = basis.covariances
     effects = rows @ betas[:, 1:].view(-1, cells, cells) @ columns.T
     products = keep * betas[:, :1, None] + keep * (1 - keep) * effects
     return products / keep if relax.normalise == "mask_sum" else products
@@ -191,17 +186,17 @@ def mean_maps(
 
 def resample(pool: int, masks: int, *, seed: int) -> Float[Tensor, "resamples masks"]:
     """How often each mask of the pool is drawn, when as many as a repeat takes are drawn with replacement."""
-    drawn = torch.from_numpy((uniforms(seed, start=0, stop=RESAMPLES, width=masks) * pool).astype("int64"))
-    counts = torch.zeros(RESAMPLES, pool, dtype=torch.float64)
-    return counts.scatter_add_(1, drawn, torch.ones_like(drawn, dtype=torch.float64))
+    drawn = (uniforms(seed, start=0, stop=RESAMPLES, width=masks) * pool).astype("int64")
+    places = drawn + pool * np.arange(RESAMPLES)[:, None]
+    counts = np.bincount(places.ravel(), minlength=RESAMPLES * pool)
+    return torch.from_numpy(counts.astype("float64")).view(RESAMPLES, pool)
 
 
 def relax_maps(
     basis: Basis, pool: Pool, counts: Float[Tensor, "maps masks"], relax: Relax
 ) -> Float[Tensor, "maps height width"]:
     """RELAX's maps from the pool's masks, each counted so often."""
-    sums = basis.sums(pool.draws, torch.cat((counts, counts * pool.similarity)).T)
-    masks, products = basis.maps(sums).chunk(2)
+    masks, products = basis.totals(pool.draws, torch.cat((counts, counts * pool.similarity)).T).chunk(2)
     divisor = masks if relax.normalise == "mask_sum" else counts.sum(1)[:, None, None]
     return torch.where(masks > 0, products / divisor, 0.0)
 
@@ -216,7 +211,3 @@ def noises(
     for part in torch.split(counts, max(1, AT_ONCE[counts.device.type] * 224**2 // numbers)):
         maps = relax_maps(basis, pool, torch.cat((part, whole)), relax)
         yield maps[:-1] - maps[-1]
-
-
-def _joined(draws: list[Draws]) -> Draws:
-    return Draws(*(torch.cat(parts) for parts in zip(*draws, strict=True)))

@@ -80,6 +80,13 @@ def test_nan_that_comes_only_under_a_mask_is_caught():
         explain(Returns(lambda x: x.mean((2, 3)) / (len(x) == 10)), chunk=10)
 
 
+def test_a_code_of_the_whole_image_that_is_infinite_is_caught():
+    """Though each masked copy's is fine, and the kernel makes a number of it."""
+    whole = torch.full((3, 24, 24), 2.0)
+    with pytest.raises(rx.RepeatError, match="infinite codes"):
+        explain(Returns(lambda x: x.mean((2, 3)) / (x.mean((2, 3)) < 2)), pixels=whole, similarity=rx.Rbf())
+
+
 def test_a_blank_image_is_refused(network):
     with pytest.raises(rx.RepeatError, match="blank"):
         explain(network, pixels=torch.zeros(3, 24, 24))

@@ -31,7 +31,7 @@ def test_hadamard_is_scipys(order):
 @pytest.mark.parametrize("cells", [2, 3, 7, 8])
 def test_a_block_frees_each_cell_of_the_others_and_of_every_pair(cells):
     grid = rx.Grid(cells=cells)
-    draws = basis(grid).draw_block(seed=5, number=3)
+    draws = basis(grid).draw_blocks(seed=5, start=3, stop=4)
     signs = draws.grids.flatten(1) * 2 - 1
     assert len(signs) == grid.block >= 2 * (cells**2 + 1)
     assert torch.equal(signs.T @ signs, len(signs) * torch.eye(cells**2, dtype=torch.float64))
@@ -45,7 +45,7 @@ def test_a_block_frees_each_cell_of_the_others_and_of_every_pair(cells):
 def test_every_mask_of_a_block_alone_is_an_independent_one():
     """Over many blocks, any one mask keeps each cell half of the time, and each pair a quarter."""
     grid = rx.Grid(cells=3)
-    third = torch.stack([basis(grid).draw_block(seed=1, number=n).grids[2].flatten() for n in range(4000)])
+    third = basis(grid).draw_blocks(seed=1, start=0, stop=4000).grids.view(4000, grid.block, 9)[:, 2]
     assert (third.mean(0) - 0.5).abs().max() < 5 * (0.25 / 4000) ** 0.5
     pairs = third.T @ third / 4000
     off = pairs[~torch.eye(9, dtype=torch.bool)]
@@ -54,7 +54,7 @@ def test_every_mask_of_a_block_alone_is_an_independent_one():
 
 def test_at_another_keep_the_masks_are_independent():
     grid = rx.Grid(cells=3, keep=0.3)
-    kept = torch.cat([basis(grid).draw_block(seed=1, number=n).grids for n in range(200)])
+    kept = basis(grid).draw_blocks(seed=1, start=0, stop=200).grids
     assert abs(kept.mean().item() - 0.3) < 5 * (0.21 / kept.numel()) ** 0.5
 
 
@@ -82,10 +82,10 @@ def test_the_mean_map_of_a_linear_encoder_is_exact(monkeypatch, normalise, keep)
             product += chance / 4 * similarity(draws) * found.masks(draws, torch.float64)[0]
     expected = product / keep if normalise == "mask_sum" else product
 
-    draws = found.draw_block(seed=2, number=0)
+    draws = found.draw_blocks(seed=2, start=0, stop=1)
     beta, errors = regression(found, Pool(draws, similarity(draws)))
     assert errors.abs().max() < 1e-12
-    (mu,) = mean_maps(found, found, beta[None], rx.Relax(grid=grid, normalise=normalise))
+    (mu,) = mean_maps(found, beta[None], rx.Relax(grid=grid, normalise=normalise))
     torch.testing.assert_close(mu, expected, atol=1e-12, rtol=0)
 
 
@@ -101,7 +101,7 @@ def test_resamples_are_draws_with_replacement():
 def test_maps_of_counted_masks_are_those_of_the_masks_repeated(normalise):
     grid = rx.Grid(cells=3)
     found = basis(grid, 8, 8)
-    draws = found.draw_block(seed=2, number=0)
+    draws = found.draw_blocks(seed=2, start=0, stop=1)
     s = torch.rand(grid.block, dtype=torch.float64)
     counts = resample(grid.block, 40, seed=1)[:2]
     maps = relax_maps(found, Pool(draws, s), counts, rx.Relax(normalise=normalise))
@@ -109,6 +109,18 @@ def test_maps_of_counted_masks_are_those_of_the_masks_repeated(normalise):
     for count, values in zip(counts.long(), maps, strict=True):
         again, times = masks.repeat_interleave(count, 0).numpy(), s.repeat_interleave(count).tolist()
         np.testing.assert_allclose(values.numpy(), paper.relax_importance(times, again, normalise), rtol=1e-9)
+
+
+@pytest.mark.parametrize("side", [2, 5, 24])
+def test_totals_at_few_pixels_are_those_at_all(side):
+    found = basis(rx.Grid(cells=3))
+    draws = found.draw_blocks(seed=2, start=0, stop=1)
+    weights = torch.randn(len(draws.grids), 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    pixels = found.thinned(side)
+    some = found.at(*pixels)
+    masks = found.masks(draws, torch.float64)
+    torch.testing.assert_close(found.totals(draws, weights), torch.einsum("nk,nij->kij", weights, masks))
+    torch.testing.assert_close(some.totals(draws, weights), found.totals(draws, weights)[:, *pixels])
 
 
 def truth(encoder, image, base, sets, **options):
@@ -153,24 +165,24 @@ def test_votes_of_the_pool_by_hand(encoder, image):
     """The tally is the cut and the count of the resampled maps, one by one."""
     base = rx.Relax(masks=50)
     found = basis(base.grid)
-    draws = found.draw_block(seed=2, number=0)
+    draws = found.draw_blocks(seed=2, start=0, stop=1)
     some = Pool(draws, torch.rand(128, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
     pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=10, pool=None, tolerance=None)
     counts = resample(128, 50, seed=9)
-    tally = pooled.tally(found, some, regression(found, some), counts)
-    (mean,) = mean_maps(found, found, regression(found, some).beta[None], base)
+    voted = pooled.tally(found, some, regression(found, some), counts)
+    (mean,) = mean_maps(found, regression(found, some).beta[None], base)
     noise = relax_maps(found, some, counts, base) - relax_maps(found, some, torch.ones(1, 128).double(), base)
     maps = torch.cat((mean + noise, mean - noise)).numpy()
     p, _, share = paper.repeat(maps, np.mean)
-    np.testing.assert_allclose(tally.p.numpy(), p, atol=1e-12)
-    np.testing.assert_allclose(tally.vote_share.numpy(), share, atol=1e-12)
+    np.testing.assert_allclose(voted[0].numpy(), p, atol=1e-12)
+    np.testing.assert_allclose(voted[1].numpy(), share, atol=1e-12)
 
 
 def test_the_error_by_hand(encoder, image):
     """β moved by the signed errors of its pairs of masks, one move at a time, and voted again by slow loops."""
     base = rx.Relax(masks=50, grid=rx.Grid(cells=3))
     found = basis(base.grid, 24, 20)
-    draws = Draws(*(torch.cat(x) for x in zip(*(found.draw_block(seed=2, number=n) for n in range(3)), strict=True)))
+    draws = found.draw_blocks(seed=2, start=0, stop=3)
     s = torch.rand(96, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     counts = resample(96, 50, seed=9)
     pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=7, pool=None, tolerance=None)
@@ -189,7 +201,7 @@ def test_the_error_by_hand(encoder, image):
     noise = relax_maps(found, some, counts, base) - relax_maps(found, some, torch.ones(1, 96).double(), base)
 
     def voted(beta):
-        (mean,) = mean_maps(found, found, torch.from_numpy(beta)[None], base)
+        (mean,) = mean_maps(found, torch.from_numpy(beta)[None], base)
         return np.stack([paper.repeat((mean + sign * n).numpy()[None], np.mean)[0] for sign in (1, -1) for n in noise])
 
     here = voted(beta)
