@@ -53,18 +53,28 @@ class Options(NamedTuple):
     reference: Image | None = None
 
 
+def expected(names: str) -> list[str]:
+    """The names in a list such as `repeat,relax,repeat:kernel_shap`, all of them known."""
+    found = [name.strip() for name in names.split(",")]
+    for name in found:
+        over, _, base = name.rpartition(":")
+        choose("method", base, METHODS)
+        if over not in ("", "repeat") or (over and base == "repeat"):
+            raise ConfigurationError(f"unknown method '{name}'; REPEAT over another base is repeat:NAME")
+    if len(set(found)) < len(found):
+        raise ConfigurationError(f"a method is named twice in '{names}'")
+    return found
+
+
 def named(
-    names: str, *, repeat: Repeat, relax: Relax, options: Options, by: Perturbation | None, passes: int
+    names: list[str], *, repeat: Repeat, relax: Relax, options: Options, by: Perturbation | None, passes: int
 ) -> dict[str, Method]:
-    """The methods of a list such as `repeat,relax,repeat:kernel_shap`; one without uncertainty is given spread."""
+    """The methods of these names; one without uncertainty of its own is given its spread."""
     told = {option: value for option, value in options._asdict().items() if value is not None}
     used: set[str] = set()
 
     def method(name: str) -> Method:
         over, _, base = name.rpartition(":")
-        choose("method", base, METHODS)
-        if over not in ("", "repeat") or (over and base == "repeat"):
-            raise ConfigurationError(f"unknown method '{name}'; REPEAT over another base is repeat:NAME")
         if base in ("repeat", "relax"):
             return repeat if base == "repeat" or over else relax
         mine = {field.name for field in fields(METHODS[base])} & told.keys()
@@ -72,7 +82,7 @@ def named(
         chosen = replace(METHODS[base], **{option: told[option] for option in mine})
         return replace(repeat, base=chosen, estimator="exact") if over else Spread(base=chosen, by=by, passes=passes)
 
-    found = {name: method(name) for name in names.split(",")}
+    found = {name: method(name) for name in names}
     if unused := sorted(told.keys() - used):
-        raise ConfigurationError(f"{' and '.join(unused)}: not an option of {names}")
+        raise ConfigurationError(f"{' and '.join(unused)}: not an option of {', '.join(names)}")
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+import torch
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -20,7 +21,8 @@ from repeat_xai.budget import SimilarityRange
 from repeat_xai.types import Explanation, Photo
 
 IMPORTANCE, UNCERTAINTY = "viridis", "magma"
-CERTAIN = colormaps[IMPORTANCE].with_extremes(under="white")
+SIGNED = "PuOr_r"
+"""For importance that may be below zero, which is where its colours meet."""
 FEW = MaxNLocator(4)
 """As many marks on a scale as have room."""
 TITLES = {
@@ -51,22 +53,25 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
 
     _draw_photo(pictures[0], photo)
     votes = explanation.vote_share is not None
-    drawn = _draw_map(pictures[1], photo, explanation.importance, IMPORTANCE, (0.0, 1.0) if votes else None)
+    colours, limits = _scale(explanation.importance, votes=votes)
+    drawn = _draw_map(pictures[1], photo, explanation.importance, colours, limits)
     pictures[1].set_title("importance  p" if votes else "importance  R", fontsize=10)
-    figure.colorbar(drawn, cax=bars[0], orientation="horizontal", ticks=[0, 0.5, 1] if votes else FEW, format="%g")
-    spread = _draw_map(pictures[2], photo, explanation.uncertainty, UNCERTAINTY, (0.0, 0.25) if votes else None)
+    _bar(figure, drawn, bars[0], explanation.importance, [0.0, 0.5, 1.0] if votes else FEW)
+    range_ = (0.0, 0.25) if votes else _most_of(explanation.uncertainty)
+    spread = _draw_map(pictures[2], photo, explanation.uncertainty, UNCERTAINTY, range_)
     pictures[2].set_title("uncertainty  p(1 − p)" if votes else "uncertainty  U", fontsize=10)
-    quarter = [0, 0.125, 0.25] if votes else FEW
-    figure.colorbar(spread, cax=bars[1], orientation="horizontal", ticks=quarter, format="%g")
+    _bar(figure, spread, bars[1], explanation.uncertainty, [0.0, 0.125, 0.25] if votes else FEW)
     if votes:
         verdict = _draw_verdict(pictures[3], photo, explanation.verdict(level))
         pictures[3].set_title(f"verdict at {100 * level:g} % of the votes", fontsize=10)
         bar = figure.colorbar(verdict, cax=bars[2], orientation="horizontal", ticks=[-1, 0, 1])
         bar.ax.set_xticklabels(VERDICTS)
     else:
-        shown = _draw_map(pictures[3], photo, explanation.certain_importance(), CERTAIN, drawn.get_clim())
+        unsure = explanation.uncertainty > explanation.uncertainty.median()
+        certain = explanation.importance.masked_fill(unsure, torch.nan)
+        shown = _draw_map(pictures[3], photo, certain, colormaps[colours].with_extremes(bad="white"), limits)
         pictures[3].set_title("importance where U ≤ median", fontsize=10)
-        figure.colorbar(shown, cax=bars[2], orientation="horizontal", ticks=FEW, format="%g")
+        _bar(figure, shown, bars[2], explanation.importance, FEW)
     for bar_axes in bars:
         bar_axes.tick_params(labelsize=8)
     return figure
@@ -79,29 +84,21 @@ def comparison(explanations: Sequence[Explanation]) -> Figure:
     tall = min(max(side * photo.size[0] / photo.size[1], 0.9), 4.4)
     figure = Figure(figsize=((columns + 1) * side + 0.4, 2 * tall + 1.5), layout="constrained")
     grid = figure.add_gridspec(4, columns + 1, height_ratios=(tall, 0.07, tall, 0.07))
-    _draw_photo(figure.add_subplot(grid[0, 0]), photo)
+    first = figure.add_subplot(grid[0, 0])
+    _draw_photo(first, photo)
+    first.set_title("photo", fontsize=9)
     figure.suptitle(_subject(explanations[0]), fontsize=8, color="#444444", parse_math=False)
     for column, explanation in enumerate(explanations, start=1):
         votes = explanation.vote_share is not None
-        maps = (
-            (explanation.importance, IMPORTANCE, (0.0, 1.0)),
-            (explanation.uncertainty, UNCERTAINTY, (0.0, 0.25)),
-        )
-        for row, (values, colours, limits) in zip((0, 2), maps, strict=True):
+        for row, values in ((0, explanation.importance), (2, explanation.uncertainty)):
             axes = figure.add_subplot(grid[row, column])
-            drawn = _draw_map(axes, photo, values, colours, limits if votes else _most_of(values))
-            above = drawn.get_clim()[1] < values.max().item()
-            bar = figure.colorbar(
-                drawn,
-                cax=figure.add_subplot(grid[row + 1, column]),
-                orientation="horizontal",
-                ticks=[limits[0], limits[1]] if votes else MaxNLocator(2),
-                format="%g" if votes else "%.3g",
-                extend="max" if above else "neither",
-            )
-            bar.ax.tick_params(labelsize=7)
+            colours, limits = _scale(values, votes=votes) if row == 0 else (UNCERTAINTY, (0.0, 0.25))
+            drawn = _draw_map(axes, photo, values, colours, limits if votes or row == 0 else _most_of(values))
+            bar_axes = figure.add_subplot(grid[row + 1, column])
+            _bar(figure, drawn, bar_axes, values, list(limits) if votes else MaxNLocator(2))
+            bar_axes.tick_params(labelsize=7)
             if row == 0:
-                axes.set_title(title(explanation), fontsize=9)
+                axes.set_title("\n".join((title(explanation), "  ·  ".join(_budget(explanation)))), fontsize=8)
             if column == 1:
                 axes.set_ylabel(("importance", "uncertainty")[row // 2], fontsize=9)
     return figure
@@ -143,7 +140,26 @@ def _words(method: dict[str, Any] | str) -> str:
     name = method if isinstance(method, str) else method["name"]
     if isinstance(method, dict) and method.get("moment") == "variance":
         return "VarGrad"
-    return TITLES.get(name, name)
+    against = " to a reference" if isinstance(method, dict) and method.get("reference") else ""
+    return TITLES.get(name, name) + against
+
+
+def _scale(importance: Tensor, *, votes: bool) -> tuple[str, tuple[float, float]]:
+    """Colours and limits for importance: a share of votes, a magnitude, or a number that may be below zero."""
+    if votes:
+        return IMPORTANCE, (0.0, 1.0)
+    if importance.min() >= 0:
+        return IMPORTANCE, _most_of(importance)
+    most = _most_of(importance.abs())[1]
+    return SIGNED, (-most, most)
+
+
+def _bar(figure: Figure, drawn: ScalarMappable, axes: Axes, values: Tensor, ticks: list[float] | MaxNLocator) -> None:
+    """A colour bar, with an arrow where values lie beyond its end."""
+    low, high = drawn.get_clim()
+    beyond = (values.min().item() < low, values.max().item() > high)
+    extend = {(True, True): "both", (True, False): "min", (False, True): "max", (False, False): "neither"}[beyond]
+    figure.colorbar(drawn, cax=axes, orientation="horizontal", ticks=ticks, format="%.3g", extend=extend)
 
 
 def _most_of(values: Tensor) -> tuple[float, float]:
@@ -158,14 +174,18 @@ def _subject(explanation: Explanation) -> str:
 
 
 def _caption(explanation: Explanation) -> str:
+    return "  ·  ".join((_subject(explanation), title(explanation), *_budget(explanation)))
+
+
+def _budget(explanation: Explanation) -> list[str]:
+    """What the method was given to work with."""
     made = explanation.provenance
     method = made["method"]
     base = method.get("base", method)
-    counted = [f"{kind} {base[kind]}" for kind in ("masks", "samples") if isinstance(base, dict) and kind in base]
-    runs = [f"{kind} {method[kind]}" for kind in ("repeats", "passes") if kind in method]
     if "pool" in made:
-        runs, counted = [f"estimated from a pool of {made['pool']['masks']} masks"], []
-    return "  ·  ".join((_subject(explanation), title(explanation), *runs, *counted))
+        return [f"estimated from a pool of {made['pool']['masks']} masks"]
+    given = method | (base if isinstance(base, dict) else {})
+    return [f"{kind} {given[kind]}" for kind in ("repeats", "passes", "masks", "samples", "steps") if kind in given]
 
 
 def _draw_photo(axes: Axes, photo: Photo) -> None:

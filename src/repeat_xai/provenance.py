@@ -21,6 +21,7 @@ import torchvision
 from torch import Tensor
 
 from repeat_xai.encoders.module import TorchEncoder
+from repeat_xai.encoders.onnx import OnnxEncoder
 from repeat_xai.engine import Answer
 from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 VERSIONS = {module.__name__: str(module.__version__) for module in (torch, torchvision, timm, numpy, PIL)}
-with suppress(PackageNotFoundError):  # it may be missing, or be another build of it
-    VERSIONS["onnxruntime"] = version("onnxruntime")
+for package in ("onnxruntime", "captum", "scikit-learn", "scikit-image", "transformers"):
+    with suppress(PackageNotFoundError):  # it may be missing, or be another build of it
+        VERSIONS[package] = version(package)
 
 
 def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dict[str, Any]:
@@ -104,16 +106,18 @@ def _setting(encoder: Encoder, image: Image) -> dict[str, Any]:
 def configuration(thing: object) -> Any:
     """A configuration as plain JSON: its name with the fields that make it what it is; images by their digest."""
     if isinstance(thing, Image):
-        return {"sha256": thing.photo.digest}
-    if isinstance(thing, Encoder):
+        how = thing.preprocessing
+        return {"sha256": thing.photo.digest, "preprocessing": "none" if how is None else dataclasses.asdict(how)}
+    if isinstance(thing, TorchEncoder | OnnxEncoder):
         return {"name": thing.name, "weights": thing.weights, "pool": thing.pool}
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         fields = {f.name: configuration(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.compare}
         return {"name": type(thing).__name__} | fields
-    if isinstance(thing, tuple):
+    if isinstance(thing, tuple | list):
         return [configuration(part) for part in thing]
     if isinstance(thing, Tensor):
-        return {"sha256": hashlib.sha256(thing.contiguous().numpy().tobytes()).hexdigest(), "shape": list(thing.shape)}
+        content = thing.detach().cpu().contiguous().numpy().tobytes()
+        return {"sha256": hashlib.sha256(content).hexdigest(), "shape": list(thing.shape)}
     if thing is None or isinstance(thing, bool | str):
         return thing
     if isinstance(thing, Real):

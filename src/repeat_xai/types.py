@@ -55,7 +55,7 @@ class Photo:
     """The picture as a person sees it, and which part of it the encoder sees."""
 
     name: str
-    picture: UInt8[np.ndarray, "rows columns 3"]
+    picture: UInt8[np.ndarray, "rows columns 3"] = field(repr=False)
     """To draw on; a large photo is held smaller."""
     size: tuple[int, int]
     """The photo's own height and width."""
@@ -135,9 +135,9 @@ class Explainer(Protocol):
 class Explanation:
     """Importance and uncertainty of every pixel the encoder sees, and how they were made."""
 
-    importance: Map
-    uncertainty: Map
-    vote_share: Map | None
+    importance: Map = field(repr=False)
+    uncertainty: Map = field(repr=False)
+    vote_share: Map | None = field(repr=False)
     """Share of repeats that call the pixel important, unweighted; None for a method that casts no votes."""
     photo: Photo
     provenance: Mapping[str, Any] = field(repr=False)

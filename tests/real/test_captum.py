@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import torch
 from captum._utils.models.linear_model import SkLearnRidge
-from captum.attr._core.lime import get_exp_kernel_similarity_function
 
 import repeat_xai as rx
 from repeat_xai.seeds import fold
@@ -56,7 +55,10 @@ def shap(g, x):
 
 
 def lime(g, x):
-    near = get_exp_kernel_similarity_function("cosine", kernel_width=0.25)
+    def near(original, perturbed, kept, **_):
+        distance = 1 - torch.nn.functional.cosine_similarity(kept.double(), torch.ones_like(kept).double())
+        return torch.exp(-(distance**2) / (2 * 0.25**2))
+
     return attr.Lime(g, SkLearnRidge(alpha=1.0), near).attribute(
         x, feature_mask=grid(3), n_samples=12, perturbations_per_eval=BATCH
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Callable
 
 import typer
 
@@ -26,8 +28,23 @@ app.command("list")(list_names)
 
 def main() -> None:
     """Run the command; whatever is refused is said in one line, with status 2 for wrong usage and 1 for the rest."""
-    try:
-        app()
-    except RepeatError as error:
-        typer.echo(f"repeat-xai: {error}", err=True)
-        sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _teller()
+        try:
+            app()
+        except RepeatError as error:
+            typer.echo(f"repeat-xai: {error}", err=True)
+            sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+
+
+def _teller() -> Callable[..., None]:
+    """Warnings in a line each, said once, without where in the code they come from."""
+    said: set[str] = set()
+
+    def tell(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            typer.echo(f"repeat-xai: {message}", err=True)
+
+    return tell

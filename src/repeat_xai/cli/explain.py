@@ -22,7 +22,7 @@ from repeat_xai.images import Protocol, load_image
 from repeat_xai.importance.features import FEATURES
 from repeat_xai.importance.relax import Relax
 from repeat_xai.masks import Grid, Style
-from repeat_xai.methods import METHODS, Options, named
+from repeat_xai.methods import Options, expected, named
 from repeat_xai.similarity import KERNELS
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
@@ -34,7 +34,7 @@ def explain(
     ],
     out: Annotated[Path, typer.Option(help="Folder for the results.")],
     encoder: Annotated[
-        str, typer.Option(help="efficientnet_lite0, torchvision:NAME, timm:NAME or onnx:FILE.")
+        str, typer.Option(help="efficientnet_lite0, torchvision:NAME, timm:NAME, hf:NAME or onnx:FILE.")
     ] = "efficientnet_lite0",
     weights: Annotated[
         str | None, typer.Option(help="Local safetensors file or state dict; 'random' for an untrained network.")
@@ -114,8 +114,7 @@ def explain(
         tolerance=tolerance,
     )
     by = chosen("spread", spread, PERTURBATIONS)
-    for name in method.split(","):
-        choose("method", name.removeprefix("repeat:"), METHODS)
+    names = expected(method)
     loaded = load_encoder(
         encoder, weights=weights, pool=pool, size=size, device=device, precision=precision, runtime=runtime
     )
@@ -127,7 +126,7 @@ def explain(
         channels=channels,
         reference=None if reference is None else load_image(data_root / reference, loaded, protocol=protocol),
     )
-    methods = named(method, repeat=repeat, relax=relax, options=options, by=by, passes=passes)
+    methods = named(names, repeat=repeat, relax=relax, options=options, by=by, passes=passes)
     galleries = [
         Gallery(
             folder=out if len(methods) == 1 else out / name.replace(":", "-"),

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from repeat_xai.calls import listening
+from repeat_xai.errors import RepeatError
 from repeat_xai.gallery import Gallery, Outcome, compare
 
 INTERRUPTED = 130
@@ -21,17 +22,28 @@ INTERRUPTED = 130
 
 def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
     """Fill the galleries, tell of each image, and draw those of several side by side; the exit status."""
+    failed = False
     try:
         found = [_filled(paths, gallery, as_json=as_json) for gallery in galleries]
         for each in zip(*found, strict=True):
             if len(each) > 1 and not any(outcome.error for outcome in each):
-                picture = compare(each, out)
-                line = {"image": str(each[0].path), "comparison": str(picture)}
-                typer.echo(json.dumps(line) if as_json else f"{each[0].path}: {picture}")
+                failed |= not _compared(each, out, as_json=as_json)
     except KeyboardInterrupt:
         typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
         return INTERRUPTED
-    return 1 if any(outcome.error for outcomes in found for outcome in outcomes) else 0
+    return 1 if failed or any(outcome.error for outcomes in found for outcome in outcomes) else 0
+
+
+def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:
+    path = outcomes[0].path
+    try:
+        picture = compare(outcomes, out)
+    except RepeatError as error:
+        typer.echo(f"repeat-xai: {error}", err=True)
+        return False
+    line = {"image": str(path), "comparison": str(picture)}
+    typer.echo(json.dumps(line) if as_json else f"{path}: {picture}")
+    return True
 
 
 def _filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Outcome]:

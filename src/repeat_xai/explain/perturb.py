@@ -28,6 +28,8 @@ class Pass(NamedTuple):
     image: Image
     back: Callable[[Map], Map] = lambda found: found
     """Its map as one of the image itself; NaN where it did not look."""
+    forth: Callable[[Tensor], Tensor] = lambda parts: parts
+    """Numbered parts of the image itself [channels, height, width] as those of what it explains."""
 
 
 @runtime_checkable
@@ -89,7 +91,7 @@ class Flips:
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         axes = [axis for axis, turn in ((-1, number % 2), (-2, self.vertical and number // 2 % 2)) if turn]
         flipped = replace(image, pixels=image.pixels.flip(axes))
-        return Pass(encoder, flipped, lambda found: found.flip(axes))
+        return Pass(encoder, flipped, lambda found: found.flip(axes), lambda parts: parts.flip(axes))
 
 
 @final
@@ -98,31 +100,36 @@ class Crops:
     """Each corner in turn, enlarged to the whole; how much is cut off is drawn at random."""
 
     least: float = 0.8
-    """The smallest share of each side that is left."""
+    """The smallest share of each side that is left; half at least, so that the corners cover the image."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.least < 1:
-            raise ConfigurationError(f"least must lie between 0 and 1, not be {self.least}")
+        if not 0.5 <= self.least < 1:
+            raise ConfigurationError(f"least must be at least 0.5 and below 1, not {self.least}")
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         height, width = image.pixels.shape[1:]
         share = self.least + (1 - self.least) * float(_uniforms((1,), seed))
         rows, columns = max(1, round(share * height)), max(1, round(share * width))
         top, left = (height - rows) * (number % 2), (width - columns) * (number // 2 % 2)
-        seen = _resized(image.pixels[:, top : top + rows, left : left + columns], (height, width))
+        corner = (..., slice(top, top + rows), slice(left, left + columns))
 
         def back(found: Map) -> Map:
             whole = torch.full_like(found, torch.nan)
-            whole[top : top + rows, left : left + columns] = _resized(found[None], (rows, columns))[0]
+            whole[corner] = F.interpolate(found[None, None], (rows, columns), mode="bilinear")[0, 0]
             return whole
 
-        return Pass(encoder, replace(image, pixels=seen), back)
+        def forth(parts: Tensor) -> Tensor:
+            return F.interpolate(parts[None, *corner].double(), (height, width), mode="nearest-exact")[0].long()
+
+        seen = F.interpolate(image.pixels[None, *corner], (height, width), mode="bilinear")[0]
+        return Pass(encoder, replace(image, pixels=seen), back, forth)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class McDropout:
-    """The encoder's own dropout left on (Gal and Ghahramani 2016)."""
+    """The encoder's own dropout left on (Gal and Ghahramani 2016). What is dropped is drawn for a batch at a time, so
+    that under RELAX the map depends on how many copies go through the encoder at once."""
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         if not isinstance(encoder, TorchEncoder) or not _dropouts(encoder.module):
@@ -139,7 +146,8 @@ class Ensemble:
     encoders: tuple[Encoder, ...]
 
     def __post_init__(self) -> None:
-        if len(self.encoders) < 2 or not all(isinstance(one, Encoder) for one in self.encoders):
+        encoders = self.encoders if isinstance(self.encoders, tuple) else ()
+        if len(encoders) < 2 or not all(isinstance(one, Encoder) for one in encoders):
             raise ConfigurationError("an ensemble is a tuple of at least two encoders made with load_encoder")
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
@@ -188,7 +196,3 @@ def _dropouts(module: nn.Module) -> list[nn.Module]:
 def _uniforms(shape: tuple[int, ...], seed: int) -> Tensor:
     count = torch.Size(shape).numel()
     return torch.from_numpy(uniforms(seed, start=0, stop=1, width=count)[0]).view(shape)
-
-
-def _resized(values: Tensor, size: tuple[int, int]) -> Tensor:
-    return F.interpolate(values[None], size, mode="bilinear", align_corners=False)[0]

@@ -24,7 +24,7 @@ from repeat_xai.engine import Answer, Estimate, only, stream
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
 from repeat_xai.explain.pool import FEWEST, Pooled
 from repeat_xai.explain.votes import Votes, indicator, weights
-from repeat_xai.importance import deterministic, importance_of
+from repeat_xai.importance import deterministic, importance_of, name_of
 from repeat_xai.importance.relax import Relax
 from repeat_xai.masks import Basis
 from repeat_xai.provenance import Maps, explained
@@ -45,7 +45,6 @@ class Repeat:
     """Importance as the share of repeats that call a pixel important, uncertainty as their disagreement."""
 
     stochastic: ClassVar[bool] = True
-    gradients: ClassVar[bool] = False
     citation: ClassVar[str] = "Wickstrøm et al. 2025"
 
     base: Importance = Relax()
@@ -65,7 +64,7 @@ class Repeat:
         if isinstance(self.base, type) or not callable(self.base):
             raise ConfigurationError(f"base must be an importance method, such as Relax(), not {self.base!r}")
         if deterministic(self.base):
-            raise ConfigurationError(f"{type(self.base).__name__} {DETERMINISTIC}")
+            raise ConfigurationError(f"{name_of(self.base)} {DETERMINISTIC}")
         choose("estimator", self.estimator, get_args(Estimator))
         choose("threshold", self.threshold, THRESHOLDS)
         choose("votes", self.votes, get_args(Votes))
@@ -73,6 +72,11 @@ class Repeat:
             at_least("pool", self.pool, 1)
         if self.tolerance is not None and not 0 < self.tolerance < math.inf:
             raise ConfigurationError(f"tolerance must be a number above zero, not {self.tolerance}")
+
+    @property
+    def gradients(self) -> bool:
+        """Whether its base needs them."""
+        return bool(getattr(self.base, "gradients", False))
 
     @property
     def calls(self) -> int | None:

@@ -8,7 +8,7 @@ Pass k explains the image, or the encoder, a little changed. The paper's is drop
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 import torch
@@ -18,7 +18,10 @@ from repeat_xai.engine import Answer, only
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least
 from repeat_xai.explain.perturb import Crops, Ensemble, InputDropout, Pass, Perturbation
 from repeat_xai.importance import deterministic, importance_of
+from repeat_xai.importance.features import parts_of
+from repeat_xai.importance.kernel_shap import KernelShap
 from repeat_xai.importance.labelfree import seeded
+from repeat_xai.importance.lime import Lime
 from repeat_xai.importance.saliency import Saliency
 from repeat_xai.provenance import Maps, explained
 from repeat_xai.seeds import fold
@@ -62,8 +65,13 @@ class Spread:
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
         return only(self.answers(encoder, (image,), seed=seed))
 
+    def stream(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Explanation]:
+        """Many images, in order."""
+        for answer in self.answers(encoder, images, seed=seed):
+            yield only(iter((answer,)))
+
     def answers(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Answer[Explanation]]:
-        """Many images, in order, each with what it cost, or why it failed."""
+        """The same, each with what it cost, or why it failed."""
         expect_encoder(encoder)
         return explained((self._run(encoder, image, seed=seed) for image in images), self, encoder, seed=seed)
 
@@ -89,5 +97,8 @@ class Spread:
         how = Pass(encoder, image)
         if self.by is not None:
             how = self.by(encoder, image, number=number, seed=fold(seed, "perturbation", image.photo.digest))
-        with seeded(fold(seed, "encoder")):
-            return how.back(importance_of(self.base, how.encoder, how.image, seed=seed))
+        base = self.base
+        if isinstance(base, KernelShap | Lime):  # the parts are the image's own, whatever is done to it
+            base = replace(base, features=how.forth(parts_of(base.features, image)[0]))
+        with seeded(fold(seed, "encoder"), encoder.device):
+            return how.back(importance_of(base, how.encoder, how.image, seed=seed))

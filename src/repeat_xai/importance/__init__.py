@@ -18,9 +18,14 @@ def deterministic(method: Importance) -> bool:
     return getattr(method, "stochastic", True) is False
 
 
+def name_of(method: Importance) -> str:
+    """What it is called."""
+    return str(getattr(method, "name", None) or getattr(method, "__name__", type(method).__name__))
+
+
 def importance_of(method: Importance, encoder: Encoder, image: Image, *, seed: int) -> Map:
     """What any method finds, in float64 on the host, or a clear refusal where that is no map."""
-    found, name = method(encoder, image, seed=seed), getattr(method, "__name__", type(method).__name__)
+    found, name = method(encoder, image, seed=seed), name_of(method)
     if not isinstance(found, Tensor) or found.shape != image.pixels.shape[1:]:
         shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise ConfigurationError(f"{name} gave {shape}, not a map of {list(image.pixels.shape[1:])}")

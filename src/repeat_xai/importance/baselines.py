@@ -35,7 +35,8 @@ def black(pixels: Pixels, encoder: Encoder) -> Pixels:
 def blur(pixels: Pixels, encoder: Encoder) -> Pixels:
     """The image with nothing left but its large patches of colour."""
     side = min(pixels.shape[2:]) // 4 * 2 + 1
-    blurred: Tensor = gaussian_blur(pixels, [side, side], [side / 6, side / 6])
+    across: Tensor = gaussian_blur(pixels, [side, 1], [side / 6, 1.0])
+    blurred: Tensor = gaussian_blur(across, [1, side], [1.0, side / 6])
     return blurred
 
 

@@ -77,7 +77,7 @@ FEATURES: dict[str, Features] = {"squares": Squares(), "superpixels": Superpixel
 
 def parts_of(features: Features | Tensor, image: Image) -> Int[Tensor, "1 channels height width"]:
     """The parts, numbered from 0 without a gap, for each value of the image."""
-    parts = features if isinstance(features, Tensor) else features(image)
+    parts = features.detach().cpu() if isinstance(features, Tensor) else features(image)
     if (
         not isinstance(parts, Tensor)
         or parts.is_floating_point()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from torch import nn
 
 from repeat_xai.encoders.module import TorchEncoder
-from repeat_xai.importance.labelfree import Reference, attribute, references
+from repeat_xai.importance.labelfree import Reference, attribute_here, references
 from repeat_xai.importance.options import settle
 from repeat_xai.types import Encoder, Image
 
@@ -41,4 +41,4 @@ class GuidedBackprop:
 
         if isinstance(encoder, TorchEncoder) and not any(isinstance(m, nn.ReLU) for m in encoder.module.modules()):
             warnings.warn(f"{encoder.name} has no nn.ReLU: its guided backpropagation is saliency", stacklevel=2)
-        return attribute(self, encoder, image, lambda g, x: attr.GuidedBackprop(g).attribute(x), seed=seed)
+        return attribute_here(self, encoder, image, lambda g, x: attr.GuidedBackprop(g).attribute(x), seed=seed)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from torch import Tensor
 
-from repeat_xai.importance.baselines import BASELINES
-from repeat_xai.importance.features import Features, Squares, parts_of
-from repeat_xai.importance.labelfree import AT_ONCE, Reference, attribute, references
+from repeat_xai.errors import at_least
+from repeat_xai.importance.features import Features, Squares
+from repeat_xai.importance.labelfree import Reference, references
 from repeat_xai.importance.options import settle
+from repeat_xai.importance.parts import attribute_parts
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class KernelShap:
 
     def __post_init__(self) -> None:
         settle(self)
+        at_least("samples", self.samples, 3)
 
     @property
     def calls(self) -> int:
@@ -46,18 +48,4 @@ class KernelShap:
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
         from captum import attr
 
-        parts = parts_of(self.features, image)
-        return attribute(
-            self,
-            encoder,
-            image,
-            lambda g, x: attr.KernelShap(g).attribute(
-                x,
-                baselines=BASELINES[self.baseline](x, encoder),
-                feature_mask=parts.to(x.device),
-                n_samples=self.samples,
-                perturbations_per_eval=AT_ONCE,
-                return_input_shape=False,
-            )[0].cpu()[parts],
-            seed=seed,
-        )
+        return attribute_parts(self, encoder, image, attr.KernelShap, seed=seed)

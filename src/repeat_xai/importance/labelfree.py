@@ -8,8 +8,9 @@ Captum attributes it to the image as it would a class score.
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
 
     from repeat_xai.types import Map
 
-Reference = Image | tuple[Image, ...]
+Reference = Image | Sequence[Image]
 AT_ONCE = 8
 """Copies of the image through the encoder at a time: memory does not grow with steps or samples."""
+FLAT = 1e-2
+"""A share of g so small that a gradient of it is rounding, or as good as."""
+ALONE = threading.RLock()
+"""Captum hangs hooks on the network and draws from global generators: one at a time in a process."""
 
 
 @runtime_checkable
@@ -58,16 +63,21 @@ class Alignment(nn.Module):
         self.code = code
 
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, " batch"]:
-        return encoded(self.encode, images, self.name) @ self.code
+        codes = encoded(self.encode, images, self.name)
+        if codes.shape[1] != len(self.code):
+            raise ConfigurationError(f"the reference has a code of {len(self.code)} values, the image {codes.shape[1]}")
+        if images.requires_grad and not codes.requires_grad:
+            raise EncoderError(f"{self.name} passes no gradient on to its images; use a method without gradients")
+        return codes @ self.code
 
 
 def encoded(encode: Callable[[Tensor], Tensor], images: Tensor, name: str) -> Float[Tensor, "batch dim"]:
-    """One code an image, each call told; a network that writes into its input writes into a copy."""
+    """One code an image in float32 at least, each call told; a network that writes into its input is given a copy."""
     with metering() as meter:
         codes = checked(encode(images.clone()), name, len(images))
     if not meter.calls:
         tell(len(images))
-    return codes
+    return codes.to(torch.promote_types(codes.dtype, torch.float32))
 
 
 def attribute(
@@ -80,16 +90,25 @@ def attribute(
 ) -> Map:
     """What Captum attributes to each pixel, in float64; the encoder and all randomness are as before afterwards."""
     expect(encoder, image)
-    if method.gradients:
-        _expect_gradients(encoder, type(method).__name__)
+    _expect_able(encoder, type(method).__name__, gradients=method.gradients)
     module = encoder.module if isinstance(encoder, TorchEncoder) else nn.Identity()
     name, reference = f"{type(method).__name__} of {encoder.name}", method.reference
     others = (image,) if reference is None else (reference,) if isinstance(reference, Image) else reference
     seed = fold(seed, image.photo.digest)
     try:
-        with evaluating(module), full_precision(), seeded(seed), _quietly(), torch.inference_mode(False):
+        with (
+            seeded(seed, encoder.device),
+            evaluating(module),
+            full_precision(),
+            _quietly(),
+            torch.inference_mode(False),
+        ):
             with torch.no_grad():
                 codes = [encoded(encoder, _pixels(encoder, other), encoder.name) for other in others]
+            if len({code.shape for code in codes}) > 1:
+                raise ConfigurationError("the references have codes of different lengths; give images of one size")
+            if not any(code.any() for code in codes):
+                raise EncoderError(f"{encoder.name} gives a code of zeros, with which nothing can agree")
             g = Alignment(encoder, torch.cat(codes).mean(0), gradients=method.gradients)
             found = attribution(g, _pixels(encoder, image).requires_grad_(method.gradients))
     except RepeatError:
@@ -105,21 +124,48 @@ def attribute(
     return CHANNELS[method.channels](found[0].detach().double().cpu())
 
 
+def attribute_here(
+    method: LabelFree,
+    encoder: Encoder,
+    image: Image,
+    attribution: Callable[[Alignment, Tensor], Tensor],
+    *,
+    seed: int,
+) -> Map:
+    """The same for a gradient at the image itself; where that vanishes, as ½‖f‖² does not change, it says so."""
+
+    def watched(g: Alignment, x: Tensor) -> Tensor:
+        found = attribution(g, x)
+        if method.reference is None and (found * x).abs().sum() < FLAT * (g.code @ g.code):
+            warnings.warn(
+                f"{encoder.name} gives codes of constant length, to which gradients at the image are blind: "
+                "what is left is rounding; give a reference, or use integrated gradients or RELAX",
+                stacklevel=2,
+            )
+        return found
+
+    return attribute(method, encoder, image, watched, seed=seed)
+
+
 def _pixels(encoder: Encoder, image: Image) -> Float[Tensor, "1 channels height width"]:
     return image.pixels.detach().to(encoder.device, encoder.dtype)[None].clone()
 
 
-def _expect_gradients(encoder: Encoder, method: str) -> None:
+def _expect_able(encoder: Encoder, method: str, *, gradients: bool) -> None:
+    """Refuse what the encoder cannot do, and what would be asked of it in vain."""
+    precision = str(encoder.dtype).removeprefix("torch.")
     if not isinstance(encoder, TorchEncoder):
-        raise EncoderError(f"{encoder.name} gives no gradients, which {method} needs; use a method without")
-    if encoder.dtype not in (torch.float32, torch.float64):
-        half = str(encoder.dtype).removeprefix("torch.")
-        raise EncoderError(f"{encoder.name} has weights in {half}, whose gradients are too coarse; load it in float32")
+        if gradients:
+            raise EncoderError(f"{encoder.name} gives no gradients, which {method} needs; use a method without")
+    elif gradients and precision not in ("float32", "float64"):
+        raise EncoderError(f"{encoder.name} has weights in {precision}, too coarse for gradients; load it in float32")
+    elif encoder.precision not in ("auto", precision) or encoder.runtime not in ("auto", "torch"):
+        raise ConfigurationError(f"{method} is run by torch in {precision}, as the weights are; leave both at auto")
 
 
 def references(method: LabelFree) -> int:
     """How many codes are made before the scalar is known."""
-    return len(method.reference) if isinstance(method.reference, tuple) else 1
+    return len(method.reference) if isinstance(method.reference, Sequence) else 1
 
 
 def deviation(pixels: Tensor, noise: float) -> float:
@@ -129,12 +175,13 @@ def deviation(pixels: Tensor, noise: float) -> float:
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Captum draws from torch's and numpy's global generators: both set for the block, and as they were after it."""
-    before = np.random.get_state()
-    devices = range(torch.cuda.device_count())
-    with torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Torch's and numpy's global generators set for the block, and as they were after it; one block at a time."""
+    with ALONE, torch.random.fork_rng([device] if device.type == "cuda" else []):
+        before = np.random.get_state()
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            torch.cuda.default_generators[device.index or 0].manual_seed(seed)
         np.random.seed(seed % 2**32)
         try:
             yield

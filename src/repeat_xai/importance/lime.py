@@ -5,19 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
+import torch
 from torch import Tensor
 
-from repeat_xai.importance.baselines import BASELINES
-from repeat_xai.importance.features import Features, Squares, parts_of
-from repeat_xai.importance.labelfree import AT_ONCE, Reference, attribute, references
+from repeat_xai.errors import at_least
+from repeat_xai.importance.features import Features, Squares
+from repeat_xai.importance.labelfree import Reference, references
 from repeat_xai.importance.options import settle
+from repeat_xai.importance.parts import attribute_parts
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
 
-WIDTH = 0.25
-"""Of the kernel in cosine distance, and a ridge of 1: as the authors' explainer of images has them."""
+WIDTH, RIDGE = 0.25, 1.0
+"""As the authors' explainer of images has them."""
+
+
+def alike(_: object, __: object, kept: Tensor, **___: object) -> Tensor:
+    """exp(−d²/2w²), d = 1 − √(share kept): the cosine distance of which parts are kept from all of them."""
+    away = 1 - kept.double().mean().sqrt()
+    return torch.exp(-(away**2) / (2 * WIDTH**2))
 
 
 @final
@@ -38,6 +46,7 @@ class Lime:
 
     def __post_init__(self) -> None:
         settle(self)
+        at_least("samples", self.samples, 3)
 
     @property
     def calls(self) -> int:
@@ -46,21 +55,7 @@ class Lime:
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
         from captum import attr
         from captum._utils.models.linear_model import SkLearnRidge
-        from captum.attr._core.lime import get_exp_kernel_similarity_function
 
-        alike = get_exp_kernel_similarity_function(kernel_width=WIDTH)
-        parts = parts_of(self.features, image)
-        return attribute(
-            self,
-            encoder,
-            image,
-            lambda g, x: attr.Lime(g, SkLearnRidge(alpha=1.0), alike).attribute(
-                x,
-                baselines=BASELINES[self.baseline](x, encoder),
-                feature_mask=parts.to(x.device),
-                n_samples=self.samples,
-                perturbations_per_eval=AT_ONCE,
-                return_input_shape=False,
-            )[0].cpu()[parts],
-            seed=seed,
+        return attribute_parts(
+            self, encoder, image, lambda g: attr.Lime(g, SkLearnRidge(alpha=RIDGE), alike), seed=seed
         )

@@ -10,7 +10,7 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.importance.baselines import BASELINES
 from repeat_xai.importance.labelfree import AT_ONCE, Reference, attribute, references
 from repeat_xai.importance.options import settle
-from repeat_xai.types import Encoder, Image
+from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
@@ -44,6 +44,7 @@ class Occlusion:
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
         from captum import attr
 
+        expect(encoder, image)
         channels, height, width = image.pixels.shape
         if self.window > min(height, width):
             raise ConfigurationError(f"a window of {self.window} is larger than the image, {width}×{height}")

@@ -16,9 +16,9 @@ from repeat_xai.types import Image
 
 
 def reference(value: object) -> None:
-    some = value if isinstance(value, tuple) else (value,)
+    some = value if isinstance(value, tuple | list) else (value,)
     if value is not None and not (some and all(isinstance(one, Image) for one in some)):
-        raise ConfigurationError("a reference is an image made with load_image, or a tuple of them")
+        raise ConfigurationError("a reference is an image made with load_image, or some of them")
 
 
 def features(value: object) -> None:

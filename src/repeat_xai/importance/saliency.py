@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from repeat_xai.importance.labelfree import Reference, attribute, references
+from repeat_xai.importance.labelfree import Reference, attribute_here, references
 from repeat_xai.importance.options import settle
 from repeat_xai.types import Encoder, Image
 
@@ -35,4 +35,4 @@ class Saliency:
     def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
         from captum import attr
 
-        return attribute(self, encoder, image, lambda g, x: attr.Saliency(g).attribute(x, abs=False), seed=seed)
+        return attribute_here(self, encoder, image, lambda g, x: attr.Saliency(g).attribute(x, abs=False), seed=seed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
-from repeat_xai.errors import choose
+from repeat_xai.errors import at_least, choose
 from repeat_xai.importance.labelfree import AT_ONCE, Reference, attribute, deviation, references
 from repeat_xai.importance.options import settle
 from repeat_xai.types import Encoder, Image
@@ -40,6 +40,7 @@ class SmoothGrad:
     def __post_init__(self) -> None:
         settle(self)
         choose("moment", self.moment, MOMENTS)
+        at_least("samples", self.samples, 2 if self.moment == "variance" else 1)
 
     @property
     def calls(self) -> int:

@@ -65,7 +65,11 @@ def test_a_comparison_shows_the_maps_as_they_are(photo, monkeypatch, capsys):
     figure = plot.comparison(found)
     figure.canvas.draw()
     pictures = [axes for axes in figure.axes if len(axes.images) > 1]
-    assert [axes.get_title() for axes in pictures[::2]] == ["REPEAT", "VarGrad", "REPEAT over LIME"]
+    assert [axes.get_title() for axes in pictures[::2]] == [
+        "REPEAT\nrepeats 2  ·  masks 6",
+        "VarGrad\npasses 2  ·  samples 12",
+        "REPEAT over LIME\nrepeats 2  ·  samples 12",
+    ]
     for axes, map_ in zip(pictures, [m for e in found for m in (e.importance, e.uncertainty)], strict=True):
         np.testing.assert_array_equal(axes.images[-1].get_array(), map_.numpy())
     assert pictures[0].images[-1].get_clim() == (0, 1)
@@ -84,7 +88,9 @@ def test_options_reach_the_methods_that_have_them(photo, monkeypatch, capsys):
     assert (shap["samples"], shap["baseline"], shap["channels"]) == (9, "black", "max_abs")
     assert shap["features"] == {"name": "Superpixels", "segments": 49, "compactness": 10.0}
     assert (path["steps"], path["baseline"]) == (3, "black")
-    assert shap["reference"] == path["reference"] == {"sha256": made_of(photo)}
+    assert shap["reference"] == path["reference"]
+    assert shap["reference"]["sha256"] == made_of(photo)
+    assert shap["reference"]["preprocessing"]["size"] == [64, 64]
     assert made["kernel_shap"]["by"] == {"name": "Noise", "deviation": 0.1}
 
 
@@ -105,7 +111,9 @@ def made_of(photo):
         (["--method", "saliency", "--spread", "shuffle"], "unknown spread 'shuffle'"),
         (["--method", "lime", "--features", "words"], "unknown features 'words'"),
         (["--method", "lime", "--baseline", "white"], "unknown baseline 'white'"),
-        (["--method", "saliency,saliency,"], "unknown method ''"),
+        (["--method", "saliency,"], "unknown method ''"),
+        (["--method", "saliency,saliency"], "a method is named twice"),
+        (["--method", "lime", "--samples", 2], "samples must be a whole number of at least 3"),
     ],
 )
 def test_wrong_requests(arguments, message, photo, monkeypatch, capsys):
@@ -113,6 +121,24 @@ def test_wrong_requests(arguments, message, photo, monkeypatch, capsys):
     assert status == 2
     assert message in said.err.splitlines()[-1]
     assert not (photo.parent / "out").exists()
+
+
+def test_superpixels_are_found_before_the_image_is_disturbed(photo, monkeypatch, capsys):
+    options = ["--method", "kernel_shap", "--features", "superpixels", "--samples", 9, "--passes", 2]
+    assert explain(photo, monkeypatch, capsys, *options)[0] == 0
+
+
+def test_a_warning_is_one_line_said_once(photo, monkeypatch, capsys):
+    options = ["--encoder", "efficientnet_lite0", "--method", "guided_backprop, relax", "--passes", 2, "--masks", 4]
+    status, said = run_here(monkeypatch, capsys, "explain", photo, "--out", photo.parent / "out", *options)
+    line = "repeat-xai: efficientnet_lite0 has no nn.ReLU: its guided backpropagation is saliency\n"
+    assert (status, said.err) == (0, line)
+
+
+def test_a_precision_that_would_not_be_used_is_refused(photo, monkeypatch, capsys):
+    status, said = explain(photo, monkeypatch, capsys, "--method", "saliency", "--precision", "bfloat16")
+    assert (status, said.out) == (2, "")
+    assert said.err.endswith("Saliency is run by torch in float32, as the weights are; leave both at auto\n")
 
 
 def test_a_missing_reference_is_named(photo, monkeypatch, capsys):

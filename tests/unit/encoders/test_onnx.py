@@ -66,7 +66,7 @@ def test_methods_without_gradients_explain_a_file_as_its_network(network, tmp_pa
 
 def test_methods_with_gradients_refuse_a_file(network, tmp_path):
     encoder = rx.load_encoder(export(network, tmp_path / "net.onnx"))
-    with pytest.raises(rx.RepeatError, match="onnx:net.onnx gives no gradients, which Saliency needs"):
+    with pytest.raises(rx.RepeatError, match=r"onnx:net.onnx gives no gradients, which Saliency needs"):
         rx.Saliency()(encoder, photo_like(encoder), seed=0)
 
 

@@ -62,7 +62,8 @@ def test_flips_are_undone(encoder, image):
     by = rx.Flips(vertical=True)
     axes = [[], [-1], [-2], [-1, -2]]
     for number, flipped in enumerate(axes):
-        seen, back = pass_of(by, encoder, image, number)[1:]
+        seen, back, forth = pass_of(by, encoder, image, number)[1:]
+        assert forth(image.pixels).equal(seen.pixels)
         assert seen.pixels.equal(image.pixels.flip(flipped))
         assert back(seen.pixels[0]).equal(image.pixels[0])
     level = pass_of(rx.Flips(), encoder, image, 2).image.pixels
@@ -75,13 +76,26 @@ def test_crops_are_put_back_where_they_were(encoder):
     image = rx.load_image(where, encoder)
     corners = set()
     for number in range(4):
-        seen, back = pass_of(rx.Crops(least=0.5), encoder, image, number, seed=3)[1:]
+        seen, back, forth = pass_of(rx.Crops(least=0.5), encoder, image, number, seed=3)[1:]
+        assert (forth((where * 100).round().long()) / 100 - seen.pixels).abs().max() < 0.04
         found = back(seen.pixels[0])
         there = found.isfinite()
         assert there.float().mean() < 1
         assert (found - where[0])[there].abs().max() < 0.03
         corners.add(tuple(there[i, j].item() for i in (0, -1) for j in (0, -1)))
     assert len(corners) == 4
+
+
+@pytest.mark.parametrize("by", [rx.Flips(vertical=True), rx.Crops(least=0.5), rx.InputDropout(keep=0.1)])
+def test_parts_are_those_of_the_image_itself(by, encoder, image):
+    """Of one part every pixel is worth the same, whatever was done to the image; superpixels are not sought anew."""
+    parts = rx.Squares(cells=4)(image)
+    parts[:, :3] = 99
+    found = rx.Spread(base=rx.KernelShap(samples=40, features=parts), by=by, passes=8)(encoder, image, seed=0)
+    if not isinstance(by, rx.Crops):  # which blend the borders of parts as they are put back
+        for part in parts.unique():
+            assert found.importance[parts == part].std() < 1e-6
+    assert rx.Spread(base=rx.KernelShap(samples=20, features=rx.Superpixels()), by=by, passes=8)(encoder, image, seed=0)
 
 
 def test_what_a_crop_did_not_see_does_not_count(encoder, image):
