@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from repeat_xai import encoders
+from repeat_xai.evaluate import METRICS
 from repeat_xai.methods import METHODS
 
 
@@ -16,11 +17,12 @@ class Kind(StrEnum):
 
     encoders = "encoders"
     methods = "methods"
+    metrics = "metrics"
 
 
 def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
     """List what can be asked for by name."""
-    for line in {Kind.encoders: encoders.names, Kind.methods: methods}[kind]():
+    for line in {Kind.encoders: encoders.names, Kind.methods: methods, Kind.metrics: metrics}[kind]():
         typer.echo(line)
 
 
@@ -32,6 +34,13 @@ def methods() -> list[str]:
         stochastic, gradients = ("yes" if fact else "no" for fact in (method.stochastic, method.gradients))
         lines.append(columns.format(name, stochastic, gradients, f"{method.calls:,}", method.citation))
     return [*lines, "", *NOTES]
+
+
+def metrics() -> list[str]:
+    """A line a metric: which way is better, what it needs, and whose it is."""
+    columns = "{:<22}{:<9}{:<7}{}"
+    lines = [columns.format("metric", "better", "needs", "citation")]
+    return lines + [columns.format(m.name, m.better, m.needs, m.citation) for m in METRICS.values()]
 
 
 NOTES = (

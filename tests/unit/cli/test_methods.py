@@ -28,6 +28,12 @@ def test_methods_are_listed_with_what_they_need_and_cost(monkeypatch, capsys):
     assert rows.keys() == {"method"} | METHODS.keys()
 
 
+def test_metrics_are_listed(monkeypatch, capsys):
+    status, said = run_here(monkeypatch, capsys, "list", "metrics")
+    assert status == 0
+    assert said.out.splitlines()[1].split() == ["complexity", "lower", "maps", "Bhatt", "et", "al.", "2020"]
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_runs_by_its_name(name, photo, monkeypatch, capsys):
     few = FEW if "samples" in METHODS[name].__dataclass_fields__ else FEW[:-2]
