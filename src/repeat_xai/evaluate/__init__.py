@@ -1,6 +1,7 @@
 """Judging maps, one metric a file: pure functions, with direction and origin as data."""
 
 from repeat_xai.evaluate.attribution_mass import ATTRIBUTION_MASS, attribution_mass
+from repeat_xai.evaluate.calibration import Calibration, calibration
 from repeat_xai.evaluate.complexity import COMPLEXITY, complexity
 from repeat_xai.evaluate.effective_complexity import EFFECTIVE_COMPLEXITY, effective_complexity
 from repeat_xai.evaluate.histogram_entropy import HISTOGRAM_ENTROPY, histogram_entropy
@@ -8,6 +9,7 @@ from repeat_xai.evaluate.metric import Metric, boxed
 from repeat_xai.evaluate.pointing_game import POINTING_GAME, pointing_game
 from repeat_xai.evaluate.relevance_rank import RELEVANCE_RANK, relevance_rank
 from repeat_xai.evaluate.sparseness import SPARSENESS, sparseness
+from repeat_xai.evaluate.statistics import Comparison, Summary, compared, summary
 from repeat_xai.evaluate.top_k import TOP_K_INTERSECTION, top_k_intersection
 
 METRICS: dict[str, Metric] = {
@@ -26,14 +28,20 @@ METRICS: dict[str, Metric] = {
 
 __all__ = [
     "METRICS",
+    "Calibration",
+    "Comparison",
     "Metric",
+    "Summary",
     "attribution_mass",
     "boxed",
+    "calibration",
+    "compared",
     "complexity",
     "effective_complexity",
     "histogram_entropy",
     "pointing_game",
     "relevance_rank",
     "sparseness",
+    "summary",
     "top_k_intersection",
 ]

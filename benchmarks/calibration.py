@@ -1,0 +1,56 @@
+"""Is what REPEAT states calibrated? Ten exact repeats and the fast estimator against sixty fresh repeats.
+
+    python benchmarks/calibration.py SHARED [--images 12] [--encoders alexnet,squeezenet]
+
+SHARED holds `weights/` and `data/VOCdevkit/`. Prints the expected calibration error, the Brier score of a fresh vote,
+the share of pixels with a verdict, how many verdicts the fresh repeats reverse, and the mean share of fresh votes where
+the verdict is −1 and +1. `ideal` is sixty other repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import repeat_xai as rx
+from repeat_xai.evaluate import calibration
+
+ENCODERS = {
+    "alexnet": ("torchvision:alexnet", "alexnet_features.safetensors"),
+    "squeezenet": ("torchvision:squeezenet1_1", "squeezenet1_1.safetensors"),
+}
+METHODS = {
+    "exact": rx.Repeat(estimator="exact", repeats=10),
+    "fast": rx.Repeat(),
+    "ideal": rx.Repeat(estimator="exact", repeats=60),
+}
+FRESH = rx.Repeat(estimator="exact", repeats=60)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shared", type=Path)
+    parser.add_argument("--images", type=int, default=12)
+    parser.add_argument("--encoders", default="alexnet,squeezenet")
+    asked = parser.parse_args()
+    voc = asked.shared / "data/VOCdevkit/VOC2012"
+    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: asked.images]
+    columns = ("error", "Brier", "decided", "flips", "f at −1", "f at +1")
+    print(f"{'encoder':12}{'stated by':11}" + "".join(f"{column:>9}" for column in columns))
+    for chosen in asked.encoders.split(","):
+        name, file = ENCODERS[chosen]
+        encoder = rx.load_encoder(name, weights=asked.shared / "weights" / file)
+        images = [rx.load_image(voc / f"JPEGImages/{name}.jpg", encoder, protocol="paper") for name in names]
+        fresh = list(FRESH.stream(encoder, images, seed=1))
+        for kind, method in METHODS.items():
+            found = calibration(list(method.stream(encoder, images, seed=0)), fresh)
+            low, high = (f"{share:.3f}" if share is not None else "–" for share in found.held)
+            print(
+                f"{chosen:12}{kind:11}{found.error:9.4f}{found.brier:9.4f}{found.decided:9.3f}{found.flips:9.5f}"
+                f"{low:>9}{high:>9}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
