@@ -1,6 +1,6 @@
 """Which pixels of an image does an encoder's representation depend on, and how sure are we that each one matters?"""
 
-from repeat_xai import budget, evaluate
+from repeat_xai import budget, detect, evaluate
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import RepeatError
 from repeat_xai.explain.perturb import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
@@ -58,6 +58,7 @@ __all__ = [
     "Values",
     "__version__",
     "budget",
+    "detect",
     "evaluate",
     "load_encoder",
     "load_image",

@@ -134,7 +134,7 @@ def _hang(explanation: Explanation, files: Files, record: Mapping[str, Any]) -> 
     level = record["level"]
     files.provenance.unlink(missing_ok=True)
     explanation.save(files.maps)
-    _draw(panel(explanation, level=level), files.panel)
+    draw(panel(explanation, level=level), files.panel)
     with writing(files.provenance) as draft:
         draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
@@ -145,11 +145,12 @@ def compare(outcomes: Sequence[Outcome], folder: Path) -> Path:
     picture = folder / f"{maps[0].stem}.comparison.png"
     if picture.exists() and not _ours(picture):
         raise OutputError(f"{picture}: is a picture of your own and is not written over; choose another --out")
-    _draw(comparison([Explanation.load(path) for path in maps]), picture)
+    draw(comparison([Explanation.load(path) for path in maps]), picture)
     return picture
 
 
-def _draw(figure: Figure, path: Path) -> None:
+def draw(figure: Figure, path: Path) -> None:
+    """A picture that says whose it is."""
     with writing(path) as draft:
         figure.savefig(draft, format="png", dpi=DPI, metadata={"Software": f"{SIGNATURE} {__version__}"})
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+import numpy as np
 import torch
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from repeat_xai.budget import SimilarityRange
+from repeat_xai.detect import Mixture
 from repeat_xai.types import Explanation, Photo
 
 IMPORTANCE, UNCERTAINTY = "viridis", "magma"
@@ -113,6 +115,36 @@ def title(explanation: Explanation) -> str:
     return outer if inner in ("", "RELAX") else f"{outer} over {inner}"
 
 
+def contact_sheet(
+    most: Sequence[tuple[Photo, float]],
+    least: Sequence[tuple[Photo, float]],
+    scores: Sequence[float],
+    split: Mixture | None,
+) -> Figure:
+    """The most and the least uncertain images, and where all of them lie."""
+    columns = len(most)
+    figure = Figure(figsize=(1.7 * columns + 0.4, 6.2), layout="constrained")
+    grid = figure.add_gridspec(3, columns, height_ratios=(1, 1, 1.1))
+    for row, (name, some) in enumerate((("most uncertain", most), ("least uncertain", least))):
+        for column, (photo, score) in enumerate(some):
+            axes = figure.add_subplot(grid[row, column])
+            axes.imshow(photo.picture)
+            axes.set(xticks=[], yticks=[])
+            axes.set_title(f"{_name(photo, 18)}\n{score:.4g}", fontsize=7, parse_math=False)
+            if column == 0:
+                axes.set_ylabel(name, fontsize=9)
+    below = figure.add_subplot(grid[2, :])
+    below.hist(scores, bins=min(40, max(5, len(scores) // 4)), density=True, color="#B0B0B0")
+    if split is not None and split.separates:
+        for kind, colour in enumerate(("#0072B2", "#D55E00")):
+            places = split.means[kind] + split.deviations[kind] * np.linspace(-4, 4, 200)
+            below.plot(places, split.density(places, kind), color=colour, linewidth=1.5)
+    below.set(xlabel="uncertainty of an image", yticks=[])
+    below.spines[["top", "left", "right"]].set_visible(False)
+    figure.suptitle(split.statement if split else f"{len(scores)} images", fontsize=9, color="#444444")
+    return figure
+
+
 def similarities(measured: SimilarityRange) -> Figure:
     """Histogram of similarities between images and their masked copies: the paper's appendix figure 1."""
     figure = Figure(figsize=(5, 3), layout="constrained")
@@ -168,9 +200,12 @@ def _most_of(values: Tensor) -> tuple[float, float]:
 
 
 def _subject(explanation: Explanation) -> str:
-    name = Path(explanation.photo.name).name.encode(errors="replace").decode()
-    shown = shorten(name, 60, placeholder="…") or f"{name[:60]}…"
-    return f"{shown}  ·  {explanation.provenance['encoder']['name']}"
+    return f"{_name(explanation.photo, 60)}  ·  {explanation.provenance['encoder']['name']}"
+
+
+def _name(photo: Photo, longest: int) -> str:
+    name = Path(photo.name).name.encode(errors="replace").decode()
+    return shorten(name, longest, placeholder="…") or f"{name[:longest]}…"
 
 
 def _caption(explanation: Explanation) -> str:

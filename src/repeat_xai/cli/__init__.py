@@ -11,6 +11,7 @@ import typer
 from repeat_xai.cli.demo import demo
 from repeat_xai.cli.explain import explain
 from repeat_xai.cli.listing import list_names
+from repeat_xai.cli.screen import screen
 from repeat_xai.errors import ConfigurationError, RepeatError
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command()(explain)
 app.command()(demo)
+app.command()(screen)
 app.command("list")(list_names)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
@@ -20,17 +21,24 @@ from repeat_xai.gallery import Gallery, Outcome, compare
 INTERRUPTED = 130
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends the command in a line; what is done stays done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
 def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
     """Fill the galleries, tell of each image, and draw those of several side by side; the exit status."""
     failed = False
-    try:
-        found = [_filled(paths, gallery, as_json=as_json) for gallery in galleries]
+    with interruptible():
+        found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
         for each in zip(*found, strict=True):
             if len(each) > 1 and not any(outcome.error for outcome in each):
                 failed |= not _compared(each, out, as_json=as_json)
-    except KeyboardInterrupt:
-        typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
-        return INTERRUPTED
     return 1 if failed or any(outcome.error for outcomes in found for outcome in outcomes) else 0
 
 
@@ -46,7 +54,8 @@ def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:
     return True
 
 
-def _filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Outcome]:
+def filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Outcome]:
+    """Fill a gallery and tell of each image."""
     outcomes, calls = [], gallery.method.calls or 0
     with _progress() as progress, listening(lambda made: progress.advance(task, made)):
         task = progress.add_task(f"1 of {len(paths)}", total=calls * len(paths) or None)

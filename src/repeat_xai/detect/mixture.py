@@ -67,6 +67,13 @@ class Mixture:
         """P(unknown | s)."""
         return torch.tensor([self._odds(score) for score in scores.double().tolist()], dtype=torch.float64).sigmoid()
 
+    def density(self, scores: np.ndarray, kind: int) -> np.ndarray:
+        """w N(s; μ, σ) of the known kind, 0, or the unknown one, 1."""
+        mean, deviation = self.means[kind], self.deviations[kind]
+        peak = self.weights[kind] / (deviation * math.sqrt(2 * math.pi))
+        height: np.ndarray = peak * np.exp(-(((scores - mean) / deviation) ** 2) / 2)
+        return height
+
     def _odds(self, score: float) -> float:
         """ln of how much more likely unknown is than known."""
         known, unknown = (

@@ -1,0 +1,70 @@
+"""`repeat-xai screen`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from repeat_xai.cli.explain import found
+from repeat_xai.cli.run import filled, interruptible
+from repeat_xai.detect import AGGREGATES
+from repeat_xai.encoders import load_encoder
+from repeat_xai.errors import choose
+from repeat_xai.explain.repeat import Repeat
+from repeat_xai.gallery import Gallery
+from repeat_xai.images import Protocol
+from repeat_xai.importance.relax import Relax
+from repeat_xai.provenance import configuration
+from repeat_xai.screen import ranked, scored, statement, write
+
+
+def screen(
+    images: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER…", readable=False, help="Folders of images, or image files.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="Images the encoder is known to know; may be given several times.")
+    ] = None,
+    encoder: Annotated[
+        str, typer.Option(help="efficientnet_lite0, torchvision:NAME, timm:NAME, hf:NAME or onnx:FILE.")
+    ] = "efficientnet_lite0",
+    weights: Annotated[
+        str | None, typer.Option(help="Local safetensors file or state dict; 'random' for an untrained network.")
+    ] = None,
+    pool: Annotated[str | None, typer.Option(help="Which tensor is the representation.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
+    protocol: Annotated[
+        Protocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
+    ] = "encoder",
+    aggregate: Annotated[
+        str, typer.Option(help="A map's uncertainty in a number: mean, median, top, entropy.")
+    ] = "mean",
+    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
+    repeats: Annotated[int, typer.Option(min=1, help="How many repeats to be as accurate as.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same scores.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Rank images by how uncertain the encoder is about them: a table, a contact sheet, and a panel for each."""
+    choose("aggregate", aggregate, AGGREGATES)
+    method = Repeat(base=Relax(masks=masks), repeats=repeats)
+    gallery = Gallery(
+        folder=out / "images",
+        encoder=load_encoder(encoder, weights=weights, pool=pool, size=size, device=device),
+        method=method,
+        protocol=protocol,
+        seed=seed,
+    )
+    known = replace(gallery, folder=out / "reference")
+    paths, others = found(images, Path(), out), found(reference or [], Path(), out)
+    with interruptible():
+        outcomes = filled(paths, gallery, as_json=False)
+        beside = filled(others, known, as_json=False) if others else []
+    result = ranked(scored(outcomes, aggregate=aggregate), scored(beside, aggregate=aggregate), seed=seed)
+    about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
+    table = write(result, out, about)
+    typer.echo(f"{statement(result)}: {table}")
+    raise typer.Exit(1 if any(o.error for o in (*outcomes, *beside)) else 0)

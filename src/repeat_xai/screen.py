@@ -1,0 +1,95 @@
+"""Explanations of a folder of images → which of them does the encoder not know? Ranked, and split by a mixture."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from repeat_xai.detect import AGGREGATES, Mixture, mixture
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.files import writing
+from repeat_xai.gallery import Files, Outcome, draw
+from repeat_xai.plot import contact_sheet
+from repeat_xai.types import Explanation
+
+COLUMNS = ("rank", "image", "uncertainty", "unknown", "below", "panel")
+"""Of the table: `unknown` is the mixture's probability, `below` the share of reference images that are more certain."""
+SHOWN = 6
+"""Images on each row of the sheet."""
+
+
+class Score(NamedTuple):
+    """How uncertain the encoder is about one image."""
+
+    image: Path
+    files: Files
+    uncertainty: float
+
+
+class Ranked(NamedTuple):
+    """Scores from the most uncertain to the most certain, and what may be said of them together."""
+
+    scores: list[Score]
+    unknown: list[float | None]
+    below: list[float | None]
+    mixture: Mixture | None
+    """None where there are too few images for one."""
+
+
+def scored(outcomes: Sequence[Outcome], *, aggregate: str) -> list[Score]:
+    """Of the images that could be explained."""
+    return [
+        Score(o.path, o.files, AGGREGATES[aggregate](Explanation.load(o.files.maps).uncertainty).item())
+        for o in outcomes
+        if o.files is not None
+    ]
+
+
+def ranked(scores: Sequence[Score], reference: Sequence[Score], *, seed: int) -> Ranked:
+    """Images by uncertainty; the mixture is of them and of the reference together."""
+    found = sorted(scores, key=lambda score: -score.uncertainty)
+    values, known = (
+        torch.tensor([score.uncertainty for score in some], dtype=torch.float64) for some in (found, reference)
+    )
+    below = [(known < value).double().mean().item() if len(known) else None for value in values]
+    try:
+        split = mixture(torch.cat((values, known)), seed=seed)
+    except ConfigurationError:
+        return Ranked(found, [None] * len(found), below, None)
+    return Ranked(found, list(split.posterior(values).tolist()), below, split)
+
+
+def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
+    """The table as CSV, as JSON what made it and what the mixture says, and a sheet of both ends of the table."""
+    table = folder / "screen.csv"
+    with writing(table) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(COLUMNS)
+        numbered = enumerate(zip(result.scores, result.unknown, result.below, strict=True), start=1)
+        for rank, (score, *shares) in numbered:
+            cells = ("" if share is None else f"{share:.6f}" for share in shares)
+            rows.writerow((rank, score.image, f"{score.uncertainty:.9g}", *cells, score.files.panel))
+    said: dict[str, Any] = {**about, "images": len(result.scores), "statement": statement(result)}
+    if result.mixture is not None:
+        fitted = asdict(result.mixture) | {"threshold": result.mixture.threshold}
+        said["mixture"] = {key: None if value == -math.inf else value for key, value in fitted.items()}
+    with writing(folder / "screen.json") as draft:
+        draft.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+    if result.scores:
+        ends = (result.scores[:SHOWN], result.scores[-SHOWN:][::-1])
+        most, least = ([(Explanation.load(s.files.maps).photo, s.uncertainty) for s in end] for end in ends)
+        values = [score.uncertainty for score in result.scores]
+        draw(contact_sheet(most, least, values, result.mixture), folder / "screen.png")
+    return table
+
+
+def statement(result: Ranked) -> str:
+    """What may be said of the images, plainly."""
+    return result.mixture.statement if result.mixture else "too few images to tell two kinds apart"

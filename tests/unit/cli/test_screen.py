@@ -1,0 +1,89 @@
+"""Screening a folder: the images an encoder does not know come first."""
+
+import csv
+import json
+
+import numpy as np
+import PIL.Image
+import pytest
+from command import SMALL, run_here
+from skimage import data
+
+import repeat_xai as rx
+
+FEW = ["--masks", 40, "--repeats", 2]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Six crops of one photo."""
+    found = tmp_path / "photos"
+    found.mkdir()
+    for i in range(6):
+        PIL.Image.fromarray(data.chelsea()[20 * i : 20 * i + 160, 20 * i : 20 * i + 200]).save(found / f"crop{i}.png")
+    return found
+
+
+def screen(folder, monkeypatch, capsys, *options):
+    out = folder.parent / "out"
+    return (*run_here(monkeypatch, capsys, "screen", folder, "--out", out, *SMALL, *FEW, *options), out)
+
+
+def rows(out):
+    with (out / "screen.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_images_are_ranked_by_the_mean_of_their_uncertainty(folder, monkeypatch, capsys):
+    status, said, out = screen(folder, monkeypatch, capsys)
+    assert (status, said.err) == (0, "")
+    table = rows(out)
+    scores = [float(row["uncertainty"]) for row in table]
+    assert scores == sorted(scores, reverse=True)
+    assert [row["rank"] for row in table] == list("123456")
+    for row, score in zip(table, scores, strict=True):
+        maps = rx.Explanation.load(row["panel"].removesuffix("png") + "npz")
+        assert maps.uncertainty.double().mean().item() == pytest.approx(score, rel=1e-6)
+        assert row["below"] == ""
+    made = json.loads((out / "screen.json").read_text())
+    assert made["images"] == 6
+    assert made["statement"] in said.out
+    assert sum(made["mixture"]["weights"]) == pytest.approx(1)
+    with PIL.Image.open(out / "screen.png") as picture:
+        assert np.asarray(picture).std() > 10
+
+
+def test_it_goes_on_where_it_stopped_and_takes_a_reference(folder, monkeypatch, capsys):
+    screen(folder, monkeypatch, capsys)
+    known = folder.parent / "known"
+    known.mkdir()
+    PIL.Image.fromarray(data.coffee()).save(known / "coffee.png")
+    PIL.Image.fromarray(data.rocket()).save(known / "rocket.jpg")
+    status, said, out = screen(folder, monkeypatch, capsys, "--reference", known, "--aggregate", "top")
+    assert status == 0
+    assert said.out.count("already done") == 6
+    assert {row["below"] for row in rows(out)} <= {"0.000000", "0.500000", "1.000000"}
+
+
+def test_few_images_and_bad_ones_are_told(folder, monkeypatch, capsys):
+    for i in range(1, 6):
+        (folder / f"crop{i}.png").unlink()
+    (folder / "bad.png").write_bytes(b"nothing")
+    status, said, out = screen(folder, monkeypatch, capsys)
+    assert status == 1
+    assert "bad.png" in said.err
+    assert "too few images" in said.out
+    assert [row["unknown"] for row in rows(out)] == [""]
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--aggregate", "sum"], 2, "unknown aggregate 'sum'"),
+        (["--reference", "nowhere"], 1, "nowhere: no such file"),
+    ],
+)
+def test_wrong_requests(folder, monkeypatch, capsys, options, status, message):
+    found, said, _ = screen(folder, monkeypatch, capsys, *options)
+    assert found == status
+    assert message in said.err
