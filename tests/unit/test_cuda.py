@@ -129,3 +129,37 @@ def test_memory_does_not_grow_with_masks(masks):
     rx.Repeat(estimator="exact", repeats=2, base=rx.Relax(masks=masks))(encoder, image, seed=0)
     print(f"{masks} masks: {torch.cuda.max_memory_reserved() / 1e9:.2f} GB")
     assert torch.cuda.max_memory_reserved() < 6e9
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        rx.Saliency(),
+        rx.GuidedBackprop(),
+        rx.InputXGradient(),
+        rx.IntegratedGradients(steps=9, baseline="blur"),
+        rx.Occlusion(window=8, stride=4, baseline="black"),
+        rx.KernelShap(samples=60),
+        rx.Lime(samples=60),
+    ],
+)
+def test_label_free_methods_agree_and_leave_the_generators_as_they_were(method):
+    from conftest import small_network
+
+    on_cpu, on_gpu = (rx.load_encoder(small_network().double(), device=device) for device in ("cpu", "cuda"))
+    image = rx.load_image(torch.rand(3, 24, 20), on_cpu)
+    state = torch.cuda.get_rng_state()
+    a, b = (method(encoder, image, seed=0) for encoder in (on_cpu, on_gpu))
+    torch.testing.assert_close(a, b, atol=1e-5 * a.abs().max().item(), rtol=0)
+    assert torch.cuda.get_rng_state().equal(state)
+
+
+def test_noise_and_spread_on_the_gpu_are_named_by_their_seed():
+    from conftest import small_network
+
+    encoder = rx.load_encoder(small_network().double(), device="cuda")
+    image = rx.load_image(torch.rand(3, 24, 20), encoder)
+    for base in (rx.SmoothGrad(samples=9), rx.KernelShap(samples=20)):
+        method = rx.Spread(base=base, passes=3)
+        first, again = (method(encoder, image, seed=0) for _ in range(2))
+        torch.testing.assert_close(first.importance, again.importance, atol=1e-9, rtol=1e-5)
