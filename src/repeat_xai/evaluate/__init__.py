@@ -4,9 +4,11 @@ from repeat_xai.evaluate.attribution_mass import ATTRIBUTION_MASS, attribution_m
 from repeat_xai.evaluate.calibration import Calibration, calibration
 from repeat_xai.evaluate.complexity import COMPLEXITY, complexity
 from repeat_xai.evaluate.effective_complexity import EFFECTIVE_COMPLEXITY, effective_complexity
+from repeat_xai.evaluate.emprt import emprt
 from repeat_xai.evaluate.histogram_entropy import HISTOGRAM_ENTROPY, histogram_entropy
 from repeat_xai.evaluate.metric import Metric, boxed
 from repeat_xai.evaluate.pointing_game import POINTING_GAME, pointing_game
+from repeat_xai.evaluate.randomise import randomised
 from repeat_xai.evaluate.relevance_rank import RELEVANCE_RANK, relevance_rank
 from repeat_xai.evaluate.sparseness import SPARSENESS, sparseness
 from repeat_xai.evaluate.statistics import Comparison, Summary, compared, summary
@@ -38,8 +40,10 @@ __all__ = [
     "compared",
     "complexity",
     "effective_complexity",
+    "emprt",
     "histogram_entropy",
     "pointing_game",
+    "randomised",
     "relevance_rank",
     "sparseness",
     "summary",
