@@ -3,9 +3,12 @@
 from repeat_xai.evaluate.attribution_mass import ATTRIBUTION_MASS, attribution_mass
 from repeat_xai.evaluate.calibration import Calibration, calibration
 from repeat_xai.evaluate.complexity import COMPLEXITY, complexity
+from repeat_xai.evaluate.deletion import Curve, deletion
 from repeat_xai.evaluate.effective_complexity import EFFECTIVE_COMPLEXITY, effective_complexity
 from repeat_xai.evaluate.emprt import emprt
 from repeat_xai.evaluate.histogram_entropy import HISTOGRAM_ENTROPY, histogram_entropy
+from repeat_xai.evaluate.local_lipschitz import local_lipschitz
+from repeat_xai.evaluate.max_sensitivity import max_sensitivity
 from repeat_xai.evaluate.metric import Metric, boxed
 from repeat_xai.evaluate.pointing_game import POINTING_GAME, pointing_game
 from repeat_xai.evaluate.randomise import randomised
@@ -32,6 +35,7 @@ __all__ = [
     "METRICS",
     "Calibration",
     "Comparison",
+    "Curve",
     "Metric",
     "Summary",
     "attribution_mass",
@@ -39,9 +43,12 @@ __all__ = [
     "calibration",
     "compared",
     "complexity",
+    "deletion",
     "effective_complexity",
     "emprt",
     "histogram_entropy",
+    "local_lipschitz",
+    "max_sensitivity",
     "pointing_game",
     "randomised",
     "relevance_rank",

@@ -40,13 +40,14 @@ def emprt(
         raise ConfigurationError("there are no images to explain")
     blank = randomised(encoder, randomise)
     trained, random = (
-        torch.stack([histogram_entropy(_map(method(one, image, seed=seed), of)) for image in images])
+        torch.stack([histogram_entropy(map_of(method(one, image, seed=seed), of)) for image in images])
         for one in (encoder, blank)
     )
     return torch.where(trained > 0, (random - trained) / trained, torch.nan)
 
 
-def _map(explanation: object, of: Of) -> Tensor:
+def map_of(explanation: object, of: Of) -> Tensor:
+    """The map meant, of a method that explains."""
     if not isinstance(explanation, Explanation):
         found = type(explanation).__name__
         raise ConfigurationError(f"the method gives {found}, no explanation; use Repeat(), Spread() or Relax().explain")
