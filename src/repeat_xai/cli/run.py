@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import final
@@ -23,43 +22,21 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def interruptible() -> Iterator[Callable[[], None]]:
-    """Ctrl-C ends the command in a line; what is done stays done.
-
-    It is heard where what is given is called, since Python loses one that comes while it tidies up; pressed again, it
-    ends the command wherever it is.
-    """
-    asked = False
-
-    def hear(*_: object) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    def listen() -> None:
-        if asked:
-            raise KeyboardInterrupt
-
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, hear)
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends the command in a line; what is done stays done."""
     try:
-        yield listen
+        yield
     except KeyboardInterrupt:
         typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
     """Fill the galleries, tell of each image, and draw those of several side by side; the exit status."""
     failed = False
-    with interruptible() as listen:
-        found = [filled(paths, gallery, listen, as_json=as_json) for gallery in galleries]
+    with interruptible():
+        found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
         for each in zip(*found, strict=True):
-            listen()
             if len(each) > 1 and not any(outcome.error for outcome in each):
                 failed |= not _compared(each, out, as_json=as_json)
     return 1 if failed or any(outcome.error for outcomes in found for outcome in outcomes) else 0
@@ -77,15 +54,14 @@ def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:
     return True
 
 
-def filled(paths: Sequence[Path], gallery: Gallery, listen: Callable[[], None], *, as_json: bool) -> list[Outcome]:
+def filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Outcome]:
     """Fill a gallery and tell of each image."""
     outcomes, calls = [], gallery.method.calls or 0
-    with _progress() as progress, listening(lambda made: progress.advance(task, made)), listening(lambda _: listen()):
+    with _progress() as progress, listening(lambda made: progress.advance(task, made)):
         task = progress.add_task(f"1 of {len(paths)}", total=calls * len(paths) or None)
         for number, outcome in enumerate(gallery.fill(paths), start=1):
             outcomes.append(outcome)
             _tell(progress, outcome, as_json=as_json)
-            listen()
             progress.update(task, description=f"{min(number + 1, len(paths))} of {len(paths)}")
             used = outcome.record["encoder_calls"] if outcome.record else calls
             progress.update(task, total=progress.tasks[0].completed + used * (len(paths) - number) or None)

@@ -60,9 +60,9 @@ def screen(
     )
     known = replace(gallery, folder=out / "reference")
     paths, others = found(images, Path(), out), found(reference or [], Path(), out)
-    with interruptible() as listen:
-        outcomes = filled(paths, gallery, listen, as_json=False)
-        beside = filled(others, known, listen, as_json=False) if others else []
+    with interruptible():
+        outcomes = filled(paths, gallery, as_json=False)
+        beside = filled(others, known, as_json=False) if others else []
     result = ranked(scored(outcomes, aggregate=aggregate), scored(beside, aggregate=aggregate), seed=seed)
     about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
     table = write(result, out, about)

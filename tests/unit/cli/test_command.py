@@ -55,6 +55,11 @@ def test_one_photo_gives_a_panel_maps_and_provenance(photo, tmp_path):
         assert panel.width > 1500
 
 
+def heed_interrupts():
+    """As from a terminal: a shell lets what it runs in the background ignore Ctrl-C, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupted_run_goes_on(photo, tmp_path):
     """Killed after its first image, the same command does the rest and leaves what was done."""
     others = [tmp_path / f"other{i}.png" for i in range(8)]
@@ -63,7 +68,9 @@ def test_an_interrupted_run_goes_on(photo, tmp_path):
     out = tmp_path / "out"
     arguments = ["explain", photo, *others, "--out", out, *SMALL, "--estimator", "exact", "--masks", 30]
     command = [*COMMAND, *map(str, arguments)]
-    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    first = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     deadline = time.monotonic() + 200
     while not (out / "cat.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
