@@ -68,7 +68,8 @@ def explain(
     keep: Annotated[float, typer.Option(help="Probability that a cell is kept.")] = 0.5,
     mask_style: Annotated[Style, typer.Option(help="Whose masks.")] = "relax",
     spread: Annotated[
-        str, typer.Option(help="What differs between passes of other methods: dropout, noise, flips, crops, …")
+        str,
+        typer.Option(help="What differs between passes: dropout, noise, flips, crops or mc_dropout."),
     ] = "dropout",
     passes: Annotated[int, typer.Option(min=2, help="Passes of other methods.")] = 10,
     samples: Annotated[int | None, typer.Option(min=1, help="Of methods that sample.")] = None,

@@ -2,96 +2,18 @@
 
 import hashlib
 import logging
-import os
 import shutil
-import subprocess
-import sys
 
-import huggingface_hub
 import pytest
 import safetensors.torch
 import torch
 import transformers
 from skimage import data
+from tiny_models import SEEN, SMALL
 
 import repeat_xai as rx
 
 images = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-SEEN = {"image_size": 32, "patch_size": 8}
-TEXT = {"vocab_size": 50, "max_position_embeddings": 8, "eos_token_id": 1, "bos_token_id": 0, "pad_token_id": 1}
-STAGES = {"hidden_sizes": [8, 16, 32, 64], "depths": [1, 1, 1, 1]}
-CROPPED = {"size": {"shortest_edge": 36}, "crop_size": {"height": 32, "width": 32}}
-SQUEEZED = CROPPED | {"size": {"height": 36, "width": 36}, "do_center_crop": True}
-SQUARE = {"size": {"height": 32, "width": 32}}
-
-
-def models():
-    """Every kind: the model as it is published, and its image processor."""
-    t = transformers
-    vision, text = SMALL | SEEN, SMALL | TEXT
-    clip = t.CLIPConfig(text_config=text, vision_config=vision, projection_dim=16)
-    siglip = t.SiglipConfig(text_config=text, vision_config=vision)
-    vit = t.ViTImageProcessor(**SQUARE)
-    return {
-        "dinov2": (
-            lambda: t.Dinov2Model(t.Dinov2Config(**vision | {"image_size": 40})),
-            t.BitImageProcessor(**CROPPED),
-        ),
-        "registers": (
-            lambda: t.Dinov2WithRegistersModel(t.Dinov2WithRegistersConfig(**vision, num_register_tokens=3)),
-            t.BitImageProcessor(**CROPPED),
-        ),
-        "vit": (lambda: t.ViTModel(t.ViTConfig(**vision)), vit),
-        "clip": (lambda: t.CLIPModel(clip), t.CLIPImageProcessor(**CROPPED)),
-        "clip_vision": (lambda: t.CLIPVisionModel(clip.vision_config), t.CLIPImageProcessor(**CROPPED)),
-        "siglip": (lambda: t.SiglipModel(siglip), t.SiglipImageProcessor(**SQUARE)),
-        "siglip_vision": (lambda: t.SiglipVisionModel(siglip.vision_config), t.SiglipImageProcessor(**SQUARE)),
-        "mae": (
-            lambda: t.ViTMAEForPreTraining(
-                t.ViTMAEConfig(**vision, decoder_hidden_size=32, decoder_num_hidden_layers=1)
-            ),
-            vit,
-        ),
-        "beit": (lambda: t.BeitModel(t.BeitConfig(**vision)), t.BeitImageProcessor(**SQUEEZED)),
-        "deit": (lambda: t.DeiTModel(t.DeiTConfig(**vision)), t.DeiTImageProcessor(**SQUEEZED)),
-        "swin": (
-            lambda: t.SwinModel(
-                t.SwinConfig(image_size=32, patch_size=2, embed_dim=16, depths=[1, 1], num_heads=[1, 2], window_size=4)
-            ),
-            vit,
-        ),
-        "convnext": (
-            lambda: t.ConvNextModel(t.ConvNextConfig(**STAGES)),
-            t.ConvNextImageProcessor(size={"shortest_edge": 32}, crop_pct=0.875),
-        ),
-        "resnet": (
-            lambda: t.ResNetForImageClassification(t.ResNetConfig(**STAGES, embedding_size=8, layer_type="basic")),
-            t.ConvNextImageProcessor(size={"shortest_edge": 384}),
-        ),
-        "bert": (lambda: t.BertModel(t.BertConfig(**SMALL, vocab_size=20)), vit),
-        "video": (lambda: t.VideoMAEModel(t.VideoMAEConfig(**vision, num_frames=2)), vit),
-    }
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Kind → a folder as `save_pretrained` leaves it, made once."""
-    root, known = tmp_path_factory.mktemp("hub"), models()
-
-    def made(kind):
-        if not (root / kind).exists():
-            model, processor = known[kind]
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(1)
-                network = model()
-            for tensor in network.parameters():  # so that no table of positions is left at zero
-                tensor.data += 0.02 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(2))
-            network.save_pretrained(root / kind)
-            processor.save_pretrained(root / kind)
-        return root / kind
-
-    return made
 
 
 def output(folder, *, tower=lambda model: model, batch=images, **options):
@@ -315,131 +237,3 @@ def test_weights_of_the_pooling_may_be_lacking_unless_they_are_wanted(folder, tm
         close(encoder(images), bare(images).last_hidden_state[:, 0])
     with pytest.raises(rx.RepeatError, match="no weights for it"):
         rx.load_encoder(f"hf:{copy}", pool="head")
-
-
-class Evil:
-    def __reduce__(self):
-        return (print, ("code that must not run",))
-
-
-def spoilt(folder, path, kind):
-    """A copy of a good folder with one thing wrong."""
-    if kind == "missing":
-        return path / "missing"
-    good = {"text": "bert", "film": "video"}.get(kind, "vit")
-    shutil.copytree(folder(good), path, dirs_exist_ok=True)
-    processor = transformers.ViTImageProcessor
-    if kind == "no config":
-        (path / "config.json").unlink()
-    elif kind == "broken config":
-        (path / "config.json").write_text("{")
-    elif kind == "no weights":
-        (path / "model.safetensors").unlink()
-    elif kind == "cut short":
-        (path / "model.safetensors").write_bytes((path / "model.safetensors").read_bytes()[:500])
-    elif kind == "evil":
-        (path / "model.safetensors").unlink()
-        torch.save({"layernorm.weight": Evil()}, path / "pytorch_model.bin")
-    elif kind == "others":
-        transformers.Dinov2Model(transformers.Dinov2Config(**SMALL, **SEEN)).save_pretrained(path / "other")
-        shutil.copy(path / "other" / "model.safetensors", path / "model.safetensors")
-    elif kind == "misshapen":
-        transformers.ViTModel(transformers.ViTConfig(**SMALL | SEEN | {"patch_size": 4})).save_pretrained(
-            path / "other"
-        )
-        shutil.copy(path / "other" / "model.safetensors", path / "model.safetensors")
-    elif kind == "no processor":
-        (path / "preprocessor_config.json").unlink()
-    elif kind == "no resize":
-        processor(do_resize=False).save_pretrained(path)
-    elif kind == "no crop":
-        transformers.CLIPImageProcessor(do_center_crop=False).save_pretrained(path)
-    elif kind == "larger crop":
-        transformers.CLIPImageProcessor(size={"shortest_edge": 20}, crop_size=32).save_pretrained(path)
-    elif kind == "blue first":
-        transformers.MobileViTImageProcessor(**CROPPED).save_pretrained(path)
-    elif kind == "its own way":
-        transformers.LevitImageProcessor(**CROPPED).save_pretrained(path)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "message"),
-    [
-        ("missing", {}, "no such folder"),
-        ("no config", {}, "cannot be read as a model"),
-        ("broken config", {}, "cannot be read as a model"),
-        ("no weights", {}, "cannot be loaded"),
-        ("cut short", {}, "cannot be loaded"),
-        ("evil", {}, "cannot be loaded"),
-        ("others", {}, "do not fit the model: .* tensors missing"),
-        ("misshapen", {}, "do not fit the model: .* tensors of another shape"),
-        ("no processor", {}, "no image processor"),
-        ("no resize", {}, "not all of one size"),
-        ("no crop", {}, "not all of one size"),
-        ("larger crop", {}, "cannot crop"),
-        ("blue first", {}, "MobileViT.* does more"),
-        ("its own way", {}, "Levit.* does more"),
-        ("text", {}, "'bert', which is no vision model"),
-        ("film", {}, "takes no images"),
-        ("vit", {"weights": "file.safetensors"}, "has its own weights"),
-        ("vit", {"pool": "best"}, "unknown pool 'best'"),
-        ("vit", {"size": 4}, "takes no images of 4×4"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_in_one_line(folder, tmp_path, capfd, kind, options, message):
-    path = spoilt(folder, tmp_path, kind)
-    capfd.readouterr()
-    with pytest.raises(rx.RepeatError, match=message) as caught:
-        rx.load_encoder(f"hf:{path}", **options)
-    assert "\n" not in str(caught.value)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_class_token_where_there_is_none(folder):
-    for kind in ("siglip", "swin", "convnext"):
-        with pytest.raises(rx.RepeatError, match="class token"):
-            rx.load_encoder(f"hf:{folder(kind)}", pool="cls")
-    with pytest.raises(rx.RepeatError, match="no pooling of its own"):
-        rx.load_encoder(f"hf:{folder('mae')}", pool="head")
-
-
-def test_without_the_hub_a_name_is_refused_at_once(monkeypatch):
-    def unreachable(*args, **options):
-        raise ConnectionError("no route")
-
-    monkeypatch.setattr(huggingface_hub, "model_info", unreachable)
-    with pytest.raises(rx.RepeatError, match=r"the hub cannot be asked \(no route\)"):
-        rx.load_encoder("hf:nobody/has-this-model")
-
-
-def test_without_transformers_it_says_what_to_install(monkeypatch, folder):
-    where = folder("vit")
-    for library in ("transformers", "transformers.utils"):
-        monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(rx.RepeatError, match=r"pip install 'repeat-xai\[hf\]'"):
-        rx.load_encoder(f"hf:{where}")
-    with pytest.raises(rx.RepeatError, match=r"unknown encoder 'hf:'; give .*hf:NAME_OR_FOLDER"):
-        rx.load_encoder("hf:")
-
-
-CACHED = """
-import sys, repeat_xai as rx
-assert "transformers" not in sys.modules
-encoder = rx.load_encoder("hf:someone/tiny")
-print(encoder.name, encoder.weights)
-"""
-
-
-def test_a_model_in_the_cache_is_loaded_without_the_hub(folder, tmp_path):
-    commit, home = "0123456789abcdef0123456789abcdef01234567", tmp_path / "hub" / "models--someone--tiny"
-    shutil.copytree(folder("vit"), home / "snapshots" / commit)
-    (home / "refs").mkdir()
-    (home / "refs" / "main").write_text(commit)
-    done = subprocess.run(
-        [sys.executable, "-c", CACHED],
-        env=os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.stdout, done.stderr) == (f"hf:someone/tiny someone/tiny at commit {commit}\n", "")

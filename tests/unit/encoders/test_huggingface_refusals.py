@@ -1,0 +1,144 @@
+"""What cannot be loaded from a folder or the hub is refused in one line."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import huggingface_hub
+import pytest
+import torch
+import transformers
+from tiny_models import CROPPED, SEEN, SMALL
+
+import repeat_xai as rx
+
+images = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+
+
+class Evil:
+    def __reduce__(self):
+        return (print, ("code that must not run",))
+
+
+def spoilt(folder, path, kind):
+    """A copy of a good folder with one thing wrong."""
+    if kind == "missing":
+        return path / "missing"
+    good = {"text": "bert", "film": "video"}.get(kind, "vit")
+    shutil.copytree(folder(good), path, dirs_exist_ok=True)
+    processor = transformers.ViTImageProcessor
+    if kind == "no config":
+        (path / "config.json").unlink()
+    elif kind == "broken config":
+        (path / "config.json").write_text("{")
+    elif kind == "no weights":
+        (path / "model.safetensors").unlink()
+    elif kind == "cut short":
+        (path / "model.safetensors").write_bytes((path / "model.safetensors").read_bytes()[:500])
+    elif kind == "evil":
+        (path / "model.safetensors").unlink()
+        torch.save({"layernorm.weight": Evil()}, path / "pytorch_model.bin")
+    elif kind == "others":
+        transformers.Dinov2Model(transformers.Dinov2Config(**SMALL, **SEEN)).save_pretrained(path / "other")
+        shutil.copy(path / "other" / "model.safetensors", path / "model.safetensors")
+    elif kind == "misshapen":
+        transformers.ViTModel(transformers.ViTConfig(**SMALL | SEEN | {"patch_size": 4})).save_pretrained(
+            path / "other"
+        )
+        shutil.copy(path / "other" / "model.safetensors", path / "model.safetensors")
+    elif kind == "no processor":
+        (path / "preprocessor_config.json").unlink()
+    elif kind == "no resize":
+        processor(do_resize=False).save_pretrained(path)
+    elif kind == "no crop":
+        transformers.CLIPImageProcessor(do_center_crop=False).save_pretrained(path)
+    elif kind == "larger crop":
+        transformers.CLIPImageProcessor(size={"shortest_edge": 20}, crop_size=32).save_pretrained(path)
+    elif kind == "blue first":
+        transformers.MobileViTImageProcessor(**CROPPED).save_pretrained(path)
+    elif kind == "its own way":
+        transformers.LevitImageProcessor(**CROPPED).save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("missing", {}, "no such folder"),
+        ("no config", {}, "cannot be read as a model"),
+        ("broken config", {}, "cannot be read as a model"),
+        ("no weights", {}, "cannot be loaded"),
+        ("cut short", {}, "cannot be loaded"),
+        ("evil", {}, "cannot be loaded"),
+        ("others", {}, "do not fit the model: .* tensors missing"),
+        ("misshapen", {}, "do not fit the model: .* tensors of another shape"),
+        ("no processor", {}, "no image processor"),
+        ("no resize", {}, "not all of one size"),
+        ("no crop", {}, "not all of one size"),
+        ("larger crop", {}, "cannot crop"),
+        ("blue first", {}, "MobileViT.* does more"),
+        ("its own way", {}, "Levit.* does more"),
+        ("text", {}, "'bert', which is no vision model"),
+        ("film", {}, "takes no images"),
+        ("vit", {"weights": "file.safetensors"}, "has its own weights"),
+        ("vit", {"pool": "best"}, "unknown pool 'best'"),
+        ("vit", {"size": 4}, "takes no images of 4×4"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(folder, tmp_path, capfd, kind, options, message):
+    path = spoilt(folder, tmp_path, kind)
+    capfd.readouterr()
+    with pytest.raises(rx.RepeatError, match=message) as caught:
+        rx.load_encoder(f"hf:{path}", **options)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_class_token_where_there_is_none(folder):
+    for kind in ("siglip", "swin", "convnext"):
+        with pytest.raises(rx.RepeatError, match="class token"):
+            rx.load_encoder(f"hf:{folder(kind)}", pool="cls")
+    with pytest.raises(rx.RepeatError, match="no pooling of its own"):
+        rx.load_encoder(f"hf:{folder('mae')}", pool="head")
+
+
+def test_without_the_hub_a_name_is_refused_at_once(monkeypatch):
+    def unreachable(*args, **options):
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr(huggingface_hub, "model_info", unreachable)
+    with pytest.raises(rx.RepeatError, match=r"the hub cannot be asked \(no route\)"):
+        rx.load_encoder("hf:nobody/has-this-model")
+
+
+def test_without_transformers_it_says_what_to_install(monkeypatch, folder):
+    where = folder("vit")
+    for library in ("transformers", "transformers.utils"):
+        monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(rx.RepeatError, match=r"pip install 'repeat-xai\[hf\]'"):
+        rx.load_encoder(f"hf:{where}")
+    with pytest.raises(rx.RepeatError, match=r"unknown encoder 'hf:'; give .*hf:NAME_OR_FOLDER"):
+        rx.load_encoder("hf:")
+
+
+CACHED = """
+import sys, repeat_xai as rx
+assert "transformers" not in sys.modules
+encoder = rx.load_encoder("hf:someone/tiny")
+print(encoder.name, encoder.weights)
+"""
+
+
+def test_a_model_in_the_cache_is_loaded_without_the_hub(folder, tmp_path):
+    commit, home = "0123456789abcdef0123456789abcdef01234567", tmp_path / "hub" / "models--someone--tiny"
+    shutil.copytree(folder("vit"), home / "snapshots" / commit)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(commit)
+    done = subprocess.run(
+        [sys.executable, "-c", CACHED],
+        env=os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == (f"hf:someone/tiny someone/tiny at commit {commit}\n", "")
