@@ -1,0 +1,9 @@
+"""Explanations and scores → figures. Nothing is computed here; colours read the same to the colour-blind."""
+
+from repeat_xai.plot.captions import title
+from repeat_xai.plot.comparison import comparison
+from repeat_xai.plot.curves import similarities
+from repeat_xai.plot.panel import panel
+from repeat_xai.plot.sheet import contact_sheet
+
+__all__ = ["comparison", "contact_sheet", "panel", "similarities", "title"]
