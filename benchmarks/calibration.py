@@ -1,10 +1,10 @@
-"""Is what REPEAT states calibrated? Ten exact repeats and the fast estimator against sixty fresh repeats.
+"""Is what REPEAT states calibrated? Ten exact repeats and the fast estimator against many fresh repeats.
 
-    python benchmarks/calibration.py SHARED [--images 12] [--encoders alexnet,squeezenet]
+    python benchmarks/calibration.py SHARED [--images 12] [--encoders alexnet,squeezenet] [--fresh 60] [--figures DIR]
 
 SHARED holds `weights/` and `data/VOCdevkit/`. Prints the expected calibration error, the Brier score of a fresh vote,
 the share of pixels with a verdict, how many verdicts the fresh repeats reverse, and the mean share of fresh votes where
-the verdict is −1 and +1. `ideal` is sixty other repeats.
+the verdict is −1 and +1. `ideal` is as many other repeats. With `--figures`, a reliability diagram of each.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import repeat_xai as rx
 from repeat_xai.evaluate import calibration
+from repeat_xai.plot import reliability
 
 ENCODERS = {
     "alexnet": ("torchvision:alexnet", "alexnet_features.safetensors"),
@@ -22,9 +23,7 @@ ENCODERS = {
 METHODS = {
     "exact": rx.Repeat(estimator="exact", repeats=10),
     "fast": rx.Repeat(),
-    "ideal": rx.Repeat(estimator="exact", repeats=60),
 }
-FRESH = rx.Repeat(estimator="exact", repeats=60)
 
 
 def main() -> None:
@@ -32,17 +31,20 @@ def main() -> None:
     parser.add_argument("shared", type=Path)
     parser.add_argument("--images", type=int, default=12)
     parser.add_argument("--encoders", default="alexnet,squeezenet")
+    parser.add_argument("--fresh", type=int, default=60)
+    parser.add_argument("--figures", type=Path)
     asked = parser.parse_args()
     voc = asked.shared / "data/VOCdevkit/VOC2012"
     names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: asked.images]
+    many = rx.Repeat(estimator="exact", repeats=asked.fresh)
     columns = ("error", "Brier", "decided", "flips", "f at −1", "f at +1")
     print(f"{'encoder':12}{'stated by':11}" + "".join(f"{column:>9}" for column in columns))
     for chosen in asked.encoders.split(","):
         name, file = ENCODERS[chosen]
         encoder = rx.load_encoder(name, weights=asked.shared / "weights" / file)
         images = [rx.load_image(voc / f"JPEGImages/{name}.jpg", encoder, protocol="paper") for name in names]
-        fresh = list(FRESH.stream(encoder, images, seed=1))
-        for kind, method in METHODS.items():
+        fresh = list(many.stream(encoder, images, seed=1))
+        for kind, method in {**METHODS, "ideal": many}.items():
             found = calibration(list(method.stream(encoder, images, seed=0)), fresh)
             low, high = (f"{share:.3f}" if share is not None else "–" for share in found.held)
             print(
@@ -50,6 +52,8 @@ def main() -> None:
                 f"{low:>9}{high:>9}",
                 flush=True,
             )
+            if asked.figures:
+                reliability(found).savefig(asked.figures / f"reliability_{chosen}_{kind}.png", dpi=110)
 
 
 if __name__ == "__main__":

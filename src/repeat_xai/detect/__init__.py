@@ -2,17 +2,21 @@
 
 from repeat_xai.detect.aggregate import AGGREGATES
 from repeat_xai.detect.codes import BASELINES, density, mahalanobis, nearest
+from repeat_xai.detect.interval import bootstrapped
 from repeat_xai.detect.mixture import Mixture, mixture
-from repeat_xai.detect.quality import Quality, quality
+from repeat_xai.detect.quality import Quality, Roc, quality, roc
 
 __all__ = [
     "AGGREGATES",
     "BASELINES",
     "Mixture",
     "Quality",
+    "Roc",
+    "bootstrapped",
     "density",
     "mahalanobis",
     "mixture",
     "nearest",
     "quality",
+    "roc",
 ]

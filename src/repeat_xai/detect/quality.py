@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError
@@ -24,6 +25,20 @@ class Quality(NamedTuple):
     """Share of known images called unknown at the cut that finds 95 % of the unknown."""
 
 
+class Roc(NamedTuple):
+    """Of the same, at every cut from the highest score down."""
+
+    false: Float[Tensor, " cuts"]
+    """Share of known images at or above the cut."""
+    true: Float[Tensor, " cuts"]
+    """Share of unknown images at or above it."""
+
+    @property
+    def area(self) -> float:
+        """Under the curve, by trapezia: the AUROC."""
+        return float(torch.trapezoid(self.true, self.false))
+
+
 def quality(known: Float[Tensor, " known"], unknown: Float[Tensor, " unknown"]) -> Quality:
     """Of the scores of known and of unknown images.
 
@@ -33,6 +48,30 @@ def quality(known: Float[Tensor, " known"], unknown: Float[Tensor, " unknown"]) 
     """
     from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
+    truth, values = _told(known, unknown)
+    false, true, _ = roc_curve(truth, values, drop_intermediate=False)
+    return Quality(
+        float(roc_auc_score(truth, values)),
+        float(average_precision_score(truth, values)),
+        float(false[np.argmax(true >= 0.95)]),
+    )
+
+
+def roc(known: Float[Tensor, " known"], unknown: Float[Tensor, " unknown"]) -> Roc:
+    """The receiver operating characteristic: both shares at every cut that changes one of them.
+
+    >>> import torch
+    >>> roc(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 3.0])).true.tolist()
+    [0.0, 0.5, 0.5, 1.0, 1.0]
+    """
+    from sklearn.metrics import roc_curve
+
+    false, true, _ = roc_curve(*_told(known, unknown), drop_intermediate=False)
+    return Roc(torch.from_numpy(false), torch.from_numpy(true))
+
+
+def _told(known: Tensor, unknown: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Which of all images are unknown, and their scores."""
     parts = [scores.detach().double().cpu().numpy() for scores in (known, unknown)]
     if not all(len(part) for part in parts):
         raise ConfigurationError("both known and unknown images are needed to judge how they are told apart")
@@ -40,9 +79,4 @@ def quality(known: Float[Tensor, " known"], unknown: Float[Tensor, " unknown"]) 
     if not np.isfinite(values).all():
         raise ConfigurationError("a score is NaN or infinite")
     truth = np.repeat((0, 1), [len(part) for part in parts])
-    false, true, _ = roc_curve(truth, values, drop_intermediate=False)
-    return Quality(
-        float(roc_auc_score(truth, values)),
-        float(average_precision_score(truth, values)),
-        float(false[np.argmax(true >= 0.95)]),
-    )
+    return truth, values

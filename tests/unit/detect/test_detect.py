@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import repeat_xai as rx
-from repeat_xai.detect import AGGREGATES, BASELINES, density, mahalanobis, mixture, nearest, quality
+from repeat_xai.detect import AGGREGATES, BASELINES, density, mahalanobis, mixture, nearest, quality, roc
 
 
 def drawn(*sizes, seed=0):
@@ -82,6 +82,18 @@ def test_quality_is_the_chance_that_unknown_scores_higher():
     assert quality(unknown, known).auroc == pytest.approx(1 - pairs)
 
 
+def test_a_roc_has_both_shares_at_every_cut():
+    """Scores that tie move both shares at once."""
+    known, unknown = (drawn(60) * 2).round(), (drawn(40, seed=1) * 2 + 1).round()
+    found = roc(known, unknown)
+    cuts = sorted({math.inf, *known.tolist(), *unknown.tolist()}, reverse=True)
+    assert found.false.tolist() == pytest.approx([sum(s >= cut for s in known.tolist()) / 60 for cut in cuts])
+    assert found.true.tolist() == pytest.approx([sum(s >= cut for s in unknown.tolist()) / 40 for cut in cuts])
+    pairs = ((unknown[:, None] > known).double() + (unknown[:, None] == known).double() / 2).mean().item()
+    assert found.area == pytest.approx(pairs)
+    assert found.area == pytest.approx(quality(known, unknown).auroc)
+
+
 def test_scores_all_alike_are_guessing():
     assert quality(torch.ones(30), torch.ones(10)) == (0.5, 0.25, 1.0)
 
@@ -119,6 +131,7 @@ def test_density_is_that_of_a_normal_distribution():
         (lambda: mixture(torch.tensor([1.0, 2.0, 3.0, math.nan])), "NaN or infinite"),
         (lambda: quality(torch.ones(3), torch.ones(0)), "both known and unknown"),
         (lambda: quality(torch.ones(3), torch.tensor([math.inf])), "NaN or infinite"),
+        (lambda: roc(torch.ones(0), torch.ones(3)), "both known and unknown"),
         (lambda: nearest(torch.ones(2, 3)), "give 4 or more"),
         (lambda: mahalanobis(torch.full((5, 3), math.nan)), "NaN or infinite"),
     ],
