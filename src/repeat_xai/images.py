@@ -20,7 +20,7 @@ from repeat_xai.errors import ConfigurationError, ImageError, choose, reason
 from repeat_xai.types import Encoder, Image, Photo, Preprocessing, expect_encoder
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
     from repeat_xai.types import Map
 
@@ -35,8 +35,8 @@ DEEP_MODES = {"I;16", "I;16L", "I;16B", "I;16N", "I", "F"}
 """Single-channel pictures of more than 8 bits; they are kept as floats so that no grey level is lost."""
 
 
-def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encoder") -> Image:
-    """Make a photo ready for `encoder`.
+def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encoder", name: str | None = None) -> Image:
+    """Make a photo ready for `encoder`, and call it `name`, if that is not the path.
 
     A path or a Pillow image is a photo; an array is one too, as [h, w] or [h, w, 3], uint8 or floats in [0, 1]. A
     tensor [channels, height, width] is taken as already normalised. The protocol `paper` squeezes to 224×224 without
@@ -49,10 +49,10 @@ def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encode
             raise ConfigurationError("a tensor is taken as it is; the paper's protocol is for photos")
         return _from_tensor(source, encoder.preprocessing)
     if isinstance(source, str | Path):
-        name, content = str(source), _read(Path(source))
+        name, content = name or str(source), _read(Path(source))
         digest, picture = hashlib.sha256(content).hexdigest(), _decode(name, content)
     elif isinstance(source, PIL.Image.Image | np.ndarray):
-        name = "image"
+        name = name or "image"
         picture = _from_array(source) if isinstance(source, np.ndarray) else source
         content = repr((picture.mode, picture.size)).encode() + picture.tobytes()
         digest = hashlib.sha256(content).hexdigest()
@@ -74,6 +74,18 @@ def map_to_photo(values: Map, photo: Photo) -> Float[Tensor, "rows columns"]:
     )
     unseen = (places.abs() > 1).any(-1)
     return smooth.masked_fill(unseen[None], torch.nan)[0, 0].to(values.dtype)
+
+
+def mask_to_image(mask: Bool[np.ndarray, "rows columns"], image: Image) -> Bool[Tensor, "height width"]:
+    """What the encoder sees of a mask of the photo: of each pixel, what lies at its centre."""
+    rows, columns = image.photo.size
+    if mask.shape != (rows, columns):
+        raise ImageError(f"{image.photo.name}: a mask of {mask.shape} pixels is not of a photo of {(rows, columns)}")
+    left, top, right, bottom = image.photo.box
+    height, width = image.pixels.shape[1:]
+    y = top + (np.arange(height) + 0.5) * (bottom - top) / height
+    x = left + (np.arange(width) + 0.5) * (right - left) / width
+    return torch.from_numpy(mask[np.ix_(y.astype(int).clip(0, rows - 1), x.astype(int).clip(0, columns - 1))])
 
 
 def _read(path: Path) -> bytes:

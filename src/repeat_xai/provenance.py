@@ -115,6 +115,8 @@ def configuration(thing: object) -> Any:
         return {"name": type(thing).__name__} | fields
     if isinstance(thing, tuple | list):
         return [configuration(part) for part in thing]
+    if isinstance(thing, Mapping):
+        return {str(name): configuration(part) for name, part in thing.items()}
     if isinstance(thing, Tensor):
         content = thing.detach().cpu().contiguous().numpy().tobytes()
         return {"sha256": hashlib.sha256(content).hexdigest(), "shape": list(thing.shape)}

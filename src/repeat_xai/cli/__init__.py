@@ -9,6 +9,7 @@ from collections.abc import Callable
 import typer
 
 from repeat_xai.cli.demo import demo
+from repeat_xai.cli.evaluate import evaluate
 from repeat_xai.cli.explain import explain
 from repeat_xai.cli.listing import list_names
 from repeat_xai.cli.screen import screen
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(explain)
 app.command()(demo)
 app.command()(screen)
+app.command()(evaluate)
 app.command("list")(list_names)
 
 

@@ -43,7 +43,17 @@ def emprt(
         torch.stack([histogram_entropy(map_of(method(one, image, seed=seed), of)) for image in images])
         for one in (encoder, blank)
     )
-    return torch.where(trained > 0, (random - trained) / trained, torch.nan)
+    return change(trained, random, of)
+
+
+def change(trained: Float[Tensor, " images"], random: Float[Tensor, " images"], of: Of) -> Float[Tensor, " images"]:
+    """Of the histogram entropy.
+
+    A randomised encoder's similarities may all lie so near 1 that importance is constant in float32: where they do,
+    there is nothing to compare.
+    """
+    lost = (trained <= 0) | ((random <= 0) & (of == "importance"))
+    return torch.where(lost, torch.nan, (random - trained) / trained)
 
 
 def map_of(explanation: object, of: Of) -> Tensor:

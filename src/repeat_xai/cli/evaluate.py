@@ -1,0 +1,103 @@
+"""`repeat-xai evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from repeat_xai.cli.rows import announced, told
+from repeat_xai.cli.run import interruptible
+from repeat_xai.evaluation import Campaign, figures, record, tables
+from repeat_xai.experiment.evaluation import Evaluation
+from repeat_xai.experiment.run import Local
+from repeat_xai.experiment.setting import Network
+from repeat_xai.experiment.worker import Worker
+from repeat_xai.explain.perturb import InputDropout
+from repeat_xai.explain.repeat import Estimator, Repeat
+from repeat_xai.images import Protocol
+from repeat_xai.importance.relax import Relax
+from repeat_xai.methods import Options, expected, named
+from repeat_xai.store import MapStore, Store
+from repeat_xai.tables import on_screen
+
+
+def evaluate(
+    dataset: Annotated[
+        str, typer.Option(help="voc, coco, eurosat, fashionmnist, cifar10, cifar10+tap and others, or a folder.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.")],
+    against: Annotated[
+        list[str] | None, typer.Option(help="Another dataset, to be told from it; may be given several times.")
+    ] = None,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=WEIGHTS]", help="As for explain; may be given several times."),
+    ] = None,
+    methods: Annotated[str, typer.Option(help="As for explain, with commas.")] = "repeat,relax",
+    metrics: Annotated[
+        str,
+        typer.Option(
+            help="Of `list metrics`, with commas; emprt, local_lipschitz, deletion, insertion; against other datasets "
+            "ood, codes and poison."
+        ),
+    ] = "complexity,sparseness",
+    images: Annotated[int | None, typer.Option(min=1, help="Drawn from each dataset; all, if not told.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Method that the others are compared with, by Wilcoxon's test.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How often, with other masks.")] = 1,
+    draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for local_lipschitz.")] = 200,
+    protocol: Annotated[
+        Protocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
+    ] = "paper",
+    estimator: Annotated[Estimator, typer.Option(help="Of REPEAT: the paper's, or from one designed pool.")] = "exact",
+    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats.")] = 10,
+    passes: Annotated[int, typer.Option(min=2, help="Passes of methods without uncertainty of their own.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Draws images and masks.")] = 0,
+    data_root: Annotated[Path, typer.Option(help="Where datasets lie, as torchvision has them.")] = Path("data"),
+    download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
+    maps: Annotated[bool, typer.Option("--maps", help="Keep every map, in OUT/maps.zarr.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
+    relax = Relax(masks=masks)
+    repeat = Repeat(base=relax, estimator=estimator, repeats=repeats)
+    asked = Evaluation(
+        dataset=dataset,
+        against=tuple(against or ()),
+        networks=tuple(network_of(text) for text in encoder or ["efficientnet_lite0"]),
+        methods=named(
+            expected(methods), repeat=repeat, relax=relax, options=Options(), by=InputDropout(), passes=passes
+        ),
+        metrics=tuple(name.strip() for name in metrics.split(",")),
+        baseline=baseline,
+        protocol=protocol,
+        seed=seed,
+        runs=runs,
+        draws=draws,
+    )
+    worker = Worker(
+        device=device, root=data_root, download=download, maps=MapStore(out / "maps.zarr") if maps else None
+    )
+    campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(out / "rows"), worker=worker)
+    with interruptible():
+        work = campaign.missing()
+        announced(work, campaign.rows)
+        failed = told(campaign.fill(work, Local(worker=worker)), work)
+    found = campaign.found()
+    for table in tables(campaign.sheets, found, out):
+        Console().print(on_screen(table))
+    figures(campaign.sheets, found, out)
+    record(out, asked, campaign)
+    typer.echo(f"tables and figures: {out}")
+    raise typer.Exit(1 if failed else 0)
+
+
+def network_of(text: str) -> Network:
+    """An encoder as NAME or NAME=WEIGHTS."""
+    name, _, weights = text.partition("=")
+    return Network(name=name, weights=weights or None)

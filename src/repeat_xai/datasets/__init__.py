@@ -1,0 +1,30 @@
+"""Datasets by name: the paper's, CIFAR-10 under a poison, or any folder of images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from repeat_xai.datasets.dataset import Dataset, Sample
+from repeat_xai.datasets.folder import SUFFIXES, folder
+from repeat_xai.datasets.known import DATASETS
+from repeat_xai.datasets.poisoned import POISONS, poisoned
+from repeat_xai.errors import ConfigurationError, reason
+
+__all__ = ["DATASETS", "POISONS", "SUFFIXES", "Dataset", "Sample", "opened"]
+
+
+def opened(name: str, *, root: Path, download: bool = False) -> Dataset:
+    """The dataset of this name: `voc`, `cifar10+tap`, or the path of a folder of images."""
+    clean, _, poison = name.partition("+")
+    if name not in DATASETS and clean != "cifar10":
+        if Path(name).is_dir():
+            return folder(Path(name))
+        raise ConfigurationError(
+            f"unknown dataset '{name}'; give a folder of images or one of: {', '.join(DATASETS)}, "
+            f"{', '.join(f'cifar10+{poison}' for poison in POISONS)}"
+        )
+    try:
+        return poisoned(poison, root=root, download=download) if poison else DATASETS[name](root, download=download)
+    except (RuntimeError, OSError) as error:
+        where = f"not found under {root} ({reason(error)})"
+        raise ConfigurationError(f"{name}: {where}; say where it is by --data-root, or add --download") from error

@@ -1,0 +1,55 @@
+"""A dataset: pictures by number, each with where its objects are and what they are, where that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import PIL.Image
+
+from repeat_xai.errors import ConfigurationError, at_least
+from repeat_xai.seeds import fold, uniforms
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample:
+    """One picture of a dataset."""
+
+    picture: PIL.Image.Image | Path
+    mask: Bool[np.ndarray, "rows columns"] | None = None
+    """Where its objects are."""
+    label: int | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset:
+    """Pictures by number."""
+
+    name: str
+    keys: Sequence[str] = field(repr=False)
+    """What each picture is called, the same wherever the dataset lies."""
+    load: Callable[[int], Sample] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, number: int) -> Sample:
+        return self.load(number)
+
+    def drawn(self, images: int | None, *, seed: int) -> list[int]:
+        """The numbers of some pictures drawn at random, in the order drawn: the first of more are those of fewer."""
+        if images is None:
+            return list(range(len(self)))
+        at_least("images", images, 1)
+        if images > len(self):
+            raise ConfigurationError(f"{self.name} has {len(self)} images, not {images}")
+        lots = uniforms(fold(seed, "sample", self.name), start=0, stop=len(self), width=1)[:, 0]
+        return [int(number) for number in np.argsort(lots, kind="stable")[:images]]

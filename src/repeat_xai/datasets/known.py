@@ -1,0 +1,108 @@
+"""The paper's datasets, by torchvision's own readers, laid out as torchvision has them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+
+from repeat_xai.datasets.dataset import Dataset, Sample
+from repeat_xai.errors import ConfigurationError
+
+VOID = 255
+"""In VOC's masks: neither object nor background."""
+
+
+def voc(root: Path, *, download: bool) -> Dataset:
+    """PASCAL VOC 2012, the validation set of segmentation: photos with the pixels of their objects."""
+    from torchvision.datasets import VOCSegmentation
+
+    found = VOCSegmentation(root, year="2012", image_set="val", download=download)
+
+    def load(number: int) -> Sample:
+        picture, classes = found[number]
+        labels = np.asarray(classes)
+        return Sample(picture=picture, mask=(labels > 0) & (labels != VOID))
+
+    return Dataset(name="voc", keys=[Path(path).stem for path in found.images], load=load)
+
+
+def coco(root: Path, *, download: bool) -> Dataset:
+    """MS-COCO 2017: photos with the pixels of their objects, crowds left out."""
+    from torchvision.datasets import CocoDetection
+
+    if download:
+        raise ConfigurationError("coco: cannot be downloaded; put train2017 and annotations in DATA_ROOT/coco")
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # pycocotools tells how long it takes
+            notes = root / "coco/annotations/instances_train2017.json"
+            found = CocoDetection(root / "coco/train2017", str(notes))
+    except ModuleNotFoundError as error:
+        raise ConfigurationError("coco needs pycocotools; pip install 'repeat-xai[coco]'") from error
+
+    def load(number: int) -> Sample:
+        picture, objects = found[number]
+        mask = np.zeros((picture.height, picture.width), dtype=bool)
+        for thing in objects:
+            if not thing["iscrowd"]:
+                mask |= found.coco.annToMask(thing).astype(bool)
+        return Sample(picture=picture, mask=mask)
+
+    return Dataset(name="coco", keys=[str(number) for number in found.ids], load=load)
+
+
+def eurosat(root: Path, *, download: bool) -> Dataset:
+    """EuroSAT: satellite images of 64×64 pixels."""
+    from torchvision.datasets import EuroSAT
+
+    found = EuroSAT(root, download=download)
+    keys = [Path(path).stem for path, _ in found.samples]
+    return Dataset(name="eurosat", keys=keys, load=lambda number: _labelled(*found[number]))
+
+
+def fashionmnist(root: Path, *, download: bool) -> Dataset:
+    """FashionMNIST, the test set: grey pictures of clothes, 28×28 pixels."""
+    from torchvision.datasets import FashionMNIST
+
+    found = FashionMNIST(root, train=False, download=download)
+    keys = [f"test-{number}" for number in range(len(found))]
+    return Dataset(name="fashionmnist", keys=keys, load=lambda number: _labelled(*found[number]))
+
+
+def cifar10(root: Path, *, download: bool) -> Dataset:
+    """CIFAR-10, the training set: `cifar10/clean.npz` with `images` and `labels`, or torchvision's own files."""
+    images, labels = cifar10_arrays(root, download=download)
+    return from_arrays("cifar10", images, labels)
+
+
+def cifar10_arrays(root: Path, *, download: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Images [n, 32, 32, 3] and labels."""
+    from torchvision.datasets import CIFAR10
+
+    packed = root / "cifar10/clean.npz"
+    if packed.is_file() and not download:
+        with np.load(packed) as arrays:
+            return arrays["images"], arrays["labels"]
+    found = CIFAR10(root, download=download)
+    return found.data, np.asarray(found.targets)
+
+
+def from_arrays(name: str, images: np.ndarray, labels: np.ndarray) -> Dataset:
+    """Images [n, h, w, 3] in uint8."""
+    keys = [str(number) for number in range(len(images))]
+
+    def load(number: int) -> Sample:
+        return _labelled(PIL.Image.fromarray(images[number]), int(labels[number]))
+
+    return Dataset(name=name, keys=keys, load=load)
+
+
+def _labelled(picture: PIL.Image.Image, label: int) -> Sample:
+    return Sample(picture=picture, label=label)
+
+
+DATASETS: dict[str, Callable[..., Dataset]] = {f.__name__: f for f in (voc, coco, eurosat, fashionmnist, cifar10)}

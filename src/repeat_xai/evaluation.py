@@ -1,0 +1,132 @@
+"""Sheets → what is to be done, and when it is done tables and figures in a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import torch
+
+from repeat_xai.detect import mixture, roc
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.experiment.columns import Case, Detection, Found
+from repeat_xai.experiment.run import Executor, Work, missing, results, run
+from repeat_xai.experiment.setting import Setting
+from repeat_xai.experiment.table import Sheet, Table
+from repeat_xai.experiment.worker import Worker
+from repeat_xai.files import writing
+from repeat_xai.gallery import draw
+from repeat_xai.plot import histograms_by_method
+from repeat_xai.plot import roc as roc_figure
+from repeat_xai.provenance import VERSIONS, configuration
+from repeat_xai.store import Row, Store
+from repeat_xai.tables import write
+from repeat_xai.version import __version__
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Campaign:
+    """Sheets to be filled from a store, on so many images of each dataset."""
+
+    sheets: Sequence[Sheet]
+    images: int | None
+    seed: int
+    """What images are drawn by."""
+    store: Store
+    worker: Worker
+
+    @property
+    def settings(self) -> list[Setting]:
+        """Each once."""
+        return list(dict.fromkeys(setting for sheet in self.sheets for setting in sheet.settings))
+
+    @property
+    def numbers(self) -> dict[str, list[int]]:
+        """Of the images, by dataset: a poisoned dataset's are those of the clean one."""
+        names = dict.fromkeys(setting.dataset for setting in self.settings)
+        return {name: self._drawn(name) for name in names}
+
+    def _drawn(self, name: str) -> list[int]:
+        clean, found = name.partition("+")[0], self.worker.dataset(name)
+        if clean == name:
+            return found.drawn(self.images, seed=self.seed)
+        return replace(found, name=clean).drawn(self.images, seed=self.seed)
+
+    @property
+    def rows(self) -> int:
+        """In all."""
+        return sum(len(self.numbers[setting.dataset]) for setting in self.settings)
+
+    def missing(self) -> list[Work]:
+        """What is to be done."""
+        return missing(self.settings, self.numbers, self.store, self.worker)
+
+    def fill(self, work: Sequence[Work], executor: Executor) -> Iterator[Row]:
+        """Do it."""
+        return run(work, self.store, executor)
+
+    def found(self) -> Found:
+        """What is done."""
+        return results(self.settings, self.numbers, self.store, self.worker)
+
+
+def tables(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Table]:
+    """Every sheet filled, and written in every format."""
+    made = []
+    for sheet in sheets:
+        made.append(sheet.table(found))
+        write(made[-1], folder, sheet.name)
+    return made
+
+
+def figures(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Path]:
+    """For each encoder and dataset to be told from another: histograms of uncertainty by method, and ROC curves."""
+    made = []
+    for sheet in sheets:
+        judged = {c.against: c for c in sheet.columns if isinstance(c, Detection) and c.baseline is None}
+        for encoder in dict.fromkeys(encoder for encoder, _ in sheet.cases):
+            mine = {label: case for (of, label), case in sheet.cases.items() if of == encoder}
+            for against, column in judged.items():
+                made += _detection(column, mine, found, folder, f"{encoder}-{against.replace('/', '_')}")
+    return made
+
+
+def _detection(column: Detection, cases: Mapping[str, Case], found: Found, folder: Path, name: str) -> list[Path]:
+    groups, splits, curves = {}, {}, {}
+    for label, case in cases.items():
+        known, unknown = (scores[scores.isfinite()] for scores in column.scores(case, found))
+        if len(known) and len(unknown):
+            groups[label] = {case.setting.dataset: known, column.against: unknown}
+            curves[label] = roc(known, unknown)
+            try:
+                splits[label] = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
+            except ConfigurationError:
+                continue
+    if not groups:
+        return []
+    paths = [folder / f"{kind}-{name}.png" for kind in ("histograms", "roc")]
+    draw(histograms_by_method(groups, splits), paths[0])
+    draw(roc_figure(curves), paths[1])
+    return paths
+
+
+def record(folder: Path, asked: object, campaign: Campaign) -> None:
+    """What was asked for, of which images, and in what surroundings."""
+    about: dict[str, Any] = {
+        "repeat-xai": __version__,
+        "asked": configuration(asked),
+        "images": {name: len(numbers) for name, numbers in campaign.numbers.items()},
+        "seed": campaign.seed,
+        "encoders": {
+            setting.network.label: campaign.worker.encoder(setting.network).weights
+            for setting in campaign.settings
+            if setting.network.randomise is None
+        },
+        "versions": VERSIONS,
+    }
+    with writing(folder / "run.json") as draft:
+        draft.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Many images under many settings: rows, and tables made of them."""

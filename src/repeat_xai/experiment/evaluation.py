@@ -1,0 +1,132 @@
+"""Methods × encoders × metrics on a dataset: the sheets to be filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import final, get_args
+
+from repeat_xai.detect import BASELINES
+from repeat_xai.errors import ConfigurationError, at_least, choose
+from repeat_xai.evaluate import METRICS, Metric
+from repeat_xai.evaluate.emprt import Of
+from repeat_xai.experiment.columns import (
+    FAITHFULNESS,
+    JUDGES,
+    ROBUSTNESS,
+    Column,
+    Detection,
+    Emprt,
+    Mean,
+    OverRuns,
+    Poison,
+)
+from repeat_xai.experiment.measures import Robustness
+from repeat_xai.experiment.setting import Network, Setting
+from repeat_xai.experiment.table import Sheet, cases, lines_of
+from repeat_xai.images import Protocol
+from repeat_xai.methods import Method
+
+SHARES = tuple(share / 10 for share in range(9, 0, -1))
+"""Of poisoned images, as the paper has them."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What is asked for."""
+
+    dataset: str
+    against: tuple[str, ...] = ()
+    """Datasets to be told from it."""
+    networks: tuple[Network, ...] = (Network(),)
+    methods: Mapping[str, Method] = field(hash=False)
+    metrics: tuple[str, ...] = ("complexity",)
+    baseline: str | None = None
+    """The method that the others are compared with."""
+    protocol: Protocol = "paper"
+    seed: int = 0
+    runs: int = 1
+    """How often, with other seeds; if more than once, the deviation over them is told as well."""
+    draws: int = 200
+    """Disturbances of an image, for robustness."""
+
+    def __post_init__(self) -> None:
+        at_least("runs", self.runs, 1)
+        for metric in self.metrics:
+            choose("metric", metric, (*COLUMNS, *SHEETS))
+        if not self.against and (asked := [name for name in self.metrics if name in ACROSS]):
+            raise ConfigurationError(f"{', '.join(asked)}: compares datasets; say which by --against")
+        if len({network.label for network in self.networks}) < len(self.networks):
+            raise ConfigurationError("two encoders have the same name in the table; evaluate them one at a time")
+        if self.baseline is not None:
+            choose("baseline", self.baseline, self.methods)
+
+    @property
+    def base(self) -> Setting:
+        """What all settings have in common."""
+        first = next(iter(self.methods.values()))
+        return Setting(dataset=self.dataset, method=first, protocol=self.protocol, seed=self.seed)
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        """The main table, and one for each metric that asks for its own."""
+        columns = [column for name in self.metrics if name in COLUMNS for column in COLUMNS[name](self)]
+        if self.runs > 1:
+            columns += [OverRuns(column=column, runs=self.runs) for column in columns]
+        found = [sheet for name in self.metrics if name in SHEETS for sheet in SHEETS[name](self)]
+        if columns:
+            lines = cases(self.base, self.networks, lines_of(self.methods))
+            title = f"Methods on {self.dataset}"
+            found.insert(0, Sheet(name="evaluation", title=title, cases=lines, columns=columns, baseline=self.baseline))
+        return found
+
+
+def _means(metric: Metric, asked: Evaluation) -> list[Column]:  # noqa: ARG001
+    maps: tuple[Of, ...] = get_args(Of) if metric.needs == "maps" else ("importance",)
+    return [Mean(metric=metric.name, of=of) for of in maps]
+
+
+def _ood(asked: Evaluation) -> list[Column]:
+    return [Detection(against=other, by=by) for other in asked.against for by in JUDGES]
+
+
+def _codes(asked: Evaluation) -> list[Sheet]:
+    """The codes alone, without any explanation."""
+    sheet = Sheet(
+        name="codes",
+        title=f"Codes alone, {asked.dataset} against others; the first half of it is the reference",
+        cases=cases(asked.base, asked.networks, lines_of({"codes": asked.base.method})[:1]),
+        columns=[Detection(against=other, baseline=name) for other in asked.against for name in BASELINES],
+    )
+    return [sheet]
+
+
+def _poison(asked: Evaluation) -> list[Sheet]:
+    """By share of poisoned images, as the paper's appendix has it."""
+    lines = cases(asked.base, asked.networks, lines_of(asked.methods))
+    both = {(e, f"{label}, {of}"): case._replace(of=of) for (e, label), case in lines.items() for of in get_args(Of)}
+    return [
+        Sheet(
+            name=f"poison-{other.partition('+')[2] or other}",
+            title=f"AUROC of the mixture against {other}, by share of poisoned images",
+            cases=both,
+            columns=[Poison(against=other, share=share) for share in SHARES],
+        )
+        for other in asked.against
+    ]
+
+
+COLUMNS: dict[str, Callable[[Evaluation], list[Column]]] = {
+    **{name: partial(_means, metric) for name, metric in METRICS.items()},
+    "emprt": lambda _: [Emprt(of=of) for of in get_args(Of)],
+    "local_lipschitz": lambda asked: [replace(ROBUSTNESS, measure=Robustness(draws=asked.draws))],
+    "deletion": lambda _: [FAITHFULNESS["deletion"]],
+    "insertion": lambda _: [FAITHFULNESS["insertion"]],
+    "ood": _ood,
+}
+"""Metrics that are columns of the main table."""
+SHEETS: dict[str, Callable[[Evaluation], list[Sheet]]] = {"codes": _codes, "poison": _poison}
+"""Metrics with tables of their own."""
+ACROSS = ("ood", *SHEETS)

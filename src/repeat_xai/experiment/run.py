@@ -1,0 +1,83 @@
+"""Settings × images → rows in a store: only what is missing is made, and what is made is kept.
+
+An executor makes rows of work; here it is found out what work there is, and rows are written as they come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, final
+
+from repeat_xai.experiment.setting import Setting
+from repeat_xai.experiment.worker import Worker
+from repeat_xai.store import Row, Store
+
+EVERY = 5.0
+"""Seconds between files: what a killed run may lose."""
+
+
+class Work(NamedTuple):
+    """A setting, and the numbers of the images that are to be done."""
+
+    setting: Setting
+    numbers: Sequence[int]
+
+
+class Executor(Protocol):
+    """Where work is done."""
+
+    def rows(self, work: Iterable[Work]) -> Iterator[Row]: ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Local:
+    """In this process, on one device."""
+
+    worker: Worker
+
+    def rows(self, work: Iterable[Work]) -> Iterator[Row]:
+        for setting, numbers in work:
+            yield from self.worker.rows(setting, numbers)
+
+
+def missing(
+    settings: Iterable[Setting], numbers: Mapping[str, Sequence[int]], store: Store, worker: Worker
+) -> list[Work]:
+    """What the store does not hold yet, or holds as a failure."""
+    done = store.done()
+    found = []
+    for setting in settings:
+        wanted = numbers[setting.dataset]
+        left = [n for n, key in zip(wanted, worker.keys(setting, wanted), strict=True) if key not in done]
+        if left:
+            found.append(Work(setting, left))
+    return found
+
+
+def run(work: Iterable[Work], store: Store, executor: Executor) -> Iterator[Row]:
+    """Do the work, and tell of each row; all told of are written when this ends, however it does."""
+    waiting: list[Row] = []
+    last = time.monotonic()
+    try:
+        for row in executor.rows(work):
+            waiting.append(row)
+            yield row
+            if time.monotonic() - last > EVERY:
+                store.add(waiting)
+                waiting, last = [], time.monotonic()
+    finally:
+        store.add(waiting)
+    store.merge()
+
+
+def results(
+    settings: Iterable[Setting], numbers: Mapping[str, Sequence[int]], store: Store, worker: Worker
+) -> Callable[[Setting], list[Row | None]]:
+    """What the store holds of these settings: rows in the order of the images, None where one failed or is missing."""
+    keys = {setting: worker.keys(setting, numbers[setting.dataset]) for setting in settings}
+    rows = store.rows({key for some in keys.values() for key in some})
+    whole = {key: row for key, row in rows.items() if row.failure is None}
+    return lambda setting: [whole.get(key) for key in keys[setting]]

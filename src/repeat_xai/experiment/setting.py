@@ -1,0 +1,95 @@
+"""What is done to an image, as data: a result is named by what made it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from repeat_xai.datasets import Dataset
+from repeat_xai.encoders import load_encoder
+from repeat_xai.encoders.module import Precision, Runtime
+from repeat_xai.evaluate.randomise import Randomise, randomised
+from repeat_xai.experiment.measures import Maps, Measure
+from repeat_xai.images import Protocol
+from repeat_xai.methods import Method
+from repeat_xai.provenance import configuration
+from repeat_xai.types import Encoder
+from repeat_xai.version import __version__
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """An encoder by name, to be loaded wherever there is work for it."""
+
+    name: str = "efficientnet_lite0"
+    weights: str | None = None
+    pool: str | None = None
+    size: int | None = None
+    randomise: Randomise | None = None
+    """Whether it is to forget its training, and how."""
+    precision: Precision = "auto"
+    runtime: Runtime = "auto"
+
+    def load(self, device: str) -> Encoder:
+        encoder = load_encoder(
+            self.name,
+            weights=self.weights,
+            pool=self.pool,
+            size=self.size,
+            device=device,
+            precision=self.precision,
+            runtime=self.runtime,
+        )
+        return encoder if self.randomise is None else randomised(encoder, self.randomise)
+
+    @property
+    def label(self) -> str:
+        """As tables name it: without where it comes from."""
+        stem = Path(self.name.removeprefix("onnx:")).stem if self.name.startswith("onnx:") else self.name
+        return stem.rpartition(":")[2].rpartition("/")[2]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """All that an image's result depends on, but for the image."""
+
+    dataset: str
+    network: Network = Network()
+    method: Method
+    measure: Measure = Maps()
+    protocol: Protocol = "paper"
+    seed: int = 0
+
+    def about(self, dataset: Dataset, encoder: Encoder) -> dict[str, Any]:
+        """The setting in full, as plain JSON."""
+        found = {
+            "dataset": dataset.name,
+            "encoder": {
+                "name": encoder.name,
+                "weights": encoder.weights,
+                "pool": encoder.pool,
+                "preprocessing": configuration(encoder.preprocessing),
+                "precision": self.network.precision,
+                "runtime": self.network.runtime,
+            },
+            "method": configuration(self.method) if self.measure.explains else None,
+            "measure": configuration(self.measure),
+            "protocol": self.protocol,
+            "seed": self.seed,
+            "repeat-xai": __version__,
+        }
+        return dict(json.loads(json.dumps(found)))
+
+
+def key_of(about: dict[str, Any], image: str) -> str:
+    """The name of one image's result.
+
+    >>> key_of({"seed": 0}, "cat") == key_of({"seed": 1}, "cat")
+    False
+    """
+    return hashlib.sha256(json.dumps([about, image], sort_keys=True).encode()).hexdigest()[:32]

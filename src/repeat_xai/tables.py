@@ -1,0 +1,154 @@
+"""Tables to be read: on screen, as Markdown, LaTeX or CSV.
+
+Methods stand beside each other where there are fewer of them than columns, else below each other.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table as Grid
+
+from repeat_xai.experiment.table import Cell, Table
+from repeat_xai.files import writing
+
+ARROWS = {"higher": " ↑", "lower": " ↓", "neither": ""}
+NONE = "–"
+ESCAPES = str.maketrans(
+    {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "–": "--", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+)
+LEVEL = 0.05
+"""Below it a corrected p is starred."""
+
+
+class Entry(NamedTuple):
+    """A cell, and whether it is the best of its encoder's in its column."""
+
+    cell: Cell
+    best: bool
+
+
+def text(cell: Cell) -> str:
+    """A number with its interval, a star where it differs from the baseline's, and what the paper prints."""
+    mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
+    interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    return NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}{_printed(cell)}"
+
+
+def short(cell: Cell) -> str:
+    """The same with half the interval's width."""
+    mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
+    width = "" if low is None or high is None else f" ±{(high - low) / 2:.3f}"
+    return NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}{_printed(cell)}"
+
+
+def on_screen(table: Table) -> Grid:
+    """For a terminal."""
+    header, rows = _laid_out(table)
+    grid = Grid(*header, title=table.title, caption="\n".join(table.notes), box=SIMPLE_HEAD)
+    grid.title_justify = grid.caption_justify = "left"
+    for labels, entries in rows:
+        grid.add_row(*labels, *(f"[bold]{short(e.cell)}[/bold]" if e.best else short(e.cell) for e in entries))
+    return grid
+
+
+def markdown(table: Table) -> str:
+    """With its notes below."""
+    header, rows = _laid_out(table)
+    lines = [header, ["---"] * len(header)]
+    for labels, entries in rows:
+        lines.append([*labels, *(f"**{text(e.cell)}**" if e.best else text(e.cell) for e in entries)])
+    body = ["| " + " | ".join(part.replace("|", r"\|") for part in line) + " |" for line in lines]
+    return "\n".join([f"**{table.title}**", "", *body, "", *(f"{note}  " for note in table.notes)]) + "\n"
+
+
+def latex(table: Table) -> str:
+    """For booktabs."""
+    header, rows = _laid_out(table)
+    lines = [_latex_row(header), r"\midrule"]
+    for labels, entries in rows:
+        cells = [text(e.cell).translate(ESCAPES) for e in entries]
+        bold = [rf"\textbf{{{cell}}}" if e.best else cell for cell, e in zip(cells, entries, strict=True)]
+        lines.append(" & ".join([*(label.translate(ESCAPES) for label in labels), *bold]) + r" \\")
+    caption = " ".join((f"{table.title}.", *table.notes)).translate(ESCAPES)
+    columns, body = "ll" + "r" * (len(header) - 2), "\n".join(lines)
+    return (
+        f"\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{body}\n\\bottomrule\n"
+        f"\\end{{tabular}}\n\\caption{{{caption}}}\n\\end{{table}}\n"
+    )
+
+
+def comma_separated(table: Table) -> str:
+    """A line a number, with all that is known of it."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    known = ("mean", "deviation", "low", "high", "images", "undefined", "difference", "p", "p_corrected", "printed")
+    writer.writerow(("encoder", "method", "column", "better", *known))
+    for labels, cells in table.lines.items():
+        for title, better, cell in zip(table.columns, table.better, cells, strict=True):
+            beside = tuple(cell.comparison)[:3] if cell.comparison else (None, None, None)
+            numbers = (*cell.summary, *beside, cell.printed)
+            writer.writerow((*labels, title, better, *("" if value is None else value for value in numbers)))
+    return out.getvalue()
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {".md": markdown, ".tex": latex, ".csv": comma_separated}
+
+
+def write(table: Table, folder: Path, name: str) -> list[Path]:
+    """In every format."""
+    paths = [folder / f"{name}{suffix}" for suffix in FORMATS]
+    for path, form in zip(paths, FORMATS.values(), strict=True):
+        with writing(path) as draft:
+            draft.write_text(form(table), encoding="utf-8")
+    return paths
+
+
+def _laid_out(table: Table) -> tuple[list[str], Iterator[tuple[list[str], list[Entry]]]]:
+    """A header and rows, whichever way is narrower."""
+    titles = [f"{title}{ARROWS[better]}" for title, better in zip(table.columns, table.better, strict=True)]
+    methods = list(dict.fromkeys(method for _, method in table.lines))
+    best = _best(table)
+    if len(methods) >= len(titles):
+        rows = (
+            ([*labels], [Entry(cell, (labels, at) in best) for at, cell in enumerate(cells)])
+            for labels, cells in table.lines.items()
+        )
+        return ["encoder", "method", *titles], rows
+    beside = (
+        ([encoder, title], [Entry(table.lines[encoder, m][at], ((encoder, m), at) in best) for m in methods])
+        for encoder in dict.fromkeys(encoder for encoder, _ in table.lines)
+        for at, title in enumerate(titles)
+    )
+    return ["encoder", "", *methods], beside
+
+
+def _best(table: Table) -> set[tuple[tuple[str, str], int]]:
+    """The best of each encoder's column, by where it stands."""
+    found: set[tuple[tuple[str, str], int]] = set()
+    for at, better in enumerate(table.better):
+        for encoder in {encoder for encoder, _ in table.lines}:
+            means = ((labels, cells[at].summary.mean) for labels, cells in table.lines.items() if labels[0] == encoder)
+            known = {labels: mean for labels, mean in means if mean is not None}
+            if better != "neither" and len(set(known.values())) > 1:
+                top = max(known.values()) if better == "higher" else min(known.values())
+                found |= {(labels, at) for labels, mean in known.items() if mean == top}
+    return found
+
+
+def _star(cell: Cell) -> str:
+    corrected = cell.comparison.corrected if cell.comparison else None
+    return "*" if corrected is not None and corrected < LEVEL else ""
+
+
+def _printed(cell: Cell) -> str:
+    return "" if cell.printed is None else f" (paper {cell.printed:g})"
+
+
+def _latex_row(parts: list[str]) -> str:
+    return " & ".join(part.translate(ESCAPES) for part in parts) + r" \\"
