@@ -8,6 +8,7 @@ import sys
 
 CODE = """
 import numpy as np, torch, repeat_xai as rx
+from repeat_xai import evaluate
 
 net = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
 encoder = rx.load_encoder(net)
@@ -76,6 +77,10 @@ MISTAKES = [
     (lambda: rx.Occlusion()(encoder, pixels, seed=0), "Tensor is no image"),
     (lambda: rx.KernelShap()(encoder, pixels, seed=0), "Tensor is no image"),
     (lambda: rx.Spread()(net, image, seed=0), "Sequential is no encoder"),
+    (lambda: evaluate.mprt(small, encoder, [image], order="sideways", seed=0), "unknown order"),
+    (lambda: evaluate.mprt(small, encoder, [image], of="votes", seed=0), "unknown of"),
+    (lambda: evaluate.mprt(small, encoder, [image], randomise="half", seed=0), "unknown randomise"),
+    (lambda: evaluate.mprt(small, encoder, [image], seed=0), "no layer that can be reset"),
     (lambda: rx.Squares(cells=0), "cells must be a whole number"),
     (lambda: rx.Superpixels(compactness=0), "compactness must be"),
 ]

@@ -10,10 +10,13 @@ from repeat_xai.evaluate.histogram_entropy import HISTOGRAM_ENTROPY, histogram_e
 from repeat_xai.evaluate.local_lipschitz import local_lipschitz
 from repeat_xai.evaluate.max_sensitivity import max_sensitivity
 from repeat_xai.evaluate.metric import Metric, boxed
+from repeat_xai.evaluate.mprt import Mprt, mprt
 from repeat_xai.evaluate.pointing_game import POINTING_GAME, pointing_game
-from repeat_xai.evaluate.randomise import randomised
+from repeat_xai.evaluate.randomise import forgetting, randomised
 from repeat_xai.evaluate.relevance_rank import RELEVANCE_RANK, relevance_rank
 from repeat_xai.evaluate.sparseness import SPARSENESS, sparseness
+from repeat_xai.evaluate.spearman import spearman
+from repeat_xai.evaluate.ssim import ssim
 from repeat_xai.evaluate.statistics import Comparison, Summary, compared, summary
 from repeat_xai.evaluate.top_k import TOP_K_INTERSECTION, top_k_intersection
 
@@ -37,6 +40,7 @@ __all__ = [
     "Comparison",
     "Curve",
     "Metric",
+    "Mprt",
     "Summary",
     "attribution_mass",
     "boxed",
@@ -46,13 +50,17 @@ __all__ = [
     "deletion",
     "effective_complexity",
     "emprt",
+    "forgetting",
     "histogram_entropy",
     "local_lipschitz",
     "max_sensitivity",
+    "mprt",
     "pointing_game",
     "randomised",
     "relevance_rank",
     "sparseness",
+    "spearman",
+    "ssim",
     "summary",
     "top_k_intersection",
 ]

@@ -1,4 +1,4 @@
-"""An encoder that has forgotten all it learned: the same network with weights as before any training.
+"""An encoder that has forgotten what it learned, all of it or some of its layers: weights as before any training.
 
 quantus    every layer that can reset itself does, each from the same seed: as the sanity checks of Quantus
 full       likewise, and attention as well, which there keeps its training; what has no way to reset itself,
@@ -8,19 +8,23 @@ full       likewise, and attention as well, which there keeps its training; what
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from repeat_xai.encoders.module import TorchEncoder
 from repeat_xai.errors import EncoderError, choose
 from repeat_xai.types import Encoder
 
 Randomise = Literal["quantus", "full"]
+Order = Literal["top_down", "bottom_up", "independent"]
 SEED = 43
 """As Quantus has it."""
+WAYS = {"quantus": ("reset_parameters",), "full": ("reset_parameters", "_reset_parameters")}
+"""How layers call it."""
 
 
 def randomised(encoder: Encoder, randomise: Randomise = "quantus") -> TorchEncoder:
@@ -28,38 +32,71 @@ def randomised(encoder: Encoder, randomise: Randomise = "quantus") -> TorchEncod
 
     It is run by torch in its own precision: codes that hardly differ would be lost in half of it.
     """
+    given, names = _layers(encoder, randomise)
+    module = copy.deepcopy(given.module).requires_grad_(False)
+    for name in reversed(names):
+        _forget(module.get_submodule(name), randomise)
+    return _with(given, module, f"randomised ({randomise})")
+
+
+def forgetting(
+    encoder: Encoder, randomise: Randomise = "quantus", *, order: Order = "top_down"
+) -> Iterator[tuple[str, TorchEncoder]]:
+    """Copies of the encoder, each with a further layer randomised, by its name; or, independent, with that layer alone.
+
+    Layers are in the order in which the network holds them, from its last or from its first. What it holds itself, such
+    as a class token, goes by the encoder's name.
+    """
+    choose("order", order, get_args(Order))
+    given, names = _layers(encoder, randomise)
+    return _steps(given, names[::-1] if order == "top_down" else names, randomise, order)
+
+
+def _steps(
+    given: TorchEncoder, names: list[str], randomise: Randomise, order: Order
+) -> Iterator[tuple[str, TorchEncoder]]:
+    module = given.module
+    for name in names:
+        module = copy.deepcopy(given.module if order == "independent" else module).requires_grad_(False)
+        _forget(module.get_submodule(name), randomise)
+        layer = name or given.name
+        yield layer, _with(given, module, f"randomised ({randomise}, {order}) as far as {layer}")
+
+
+def _layers(encoder: Encoder, randomise: Randomise) -> tuple[TorchEncoder, list[str]]:
+    """The layers that can be randomised, as the network names them."""
     choose("randomise", randomise, get_args(Randomise))
     if not isinstance(encoder, TorchEncoder):
         raise EncoderError(
             f"{encoder.name} cannot be randomised: its weights are not ours to change; use a torch module"
         )
-    module = copy.deepcopy(encoder.module).requires_grad_(False)
-    with torch.random.fork_rng(devices=[encoder.device] if encoder.device.type == "cuda" else []), torch.no_grad():
-        reset = _reset(module, "reset_parameters")
-        if randomise == "full":
-            reset |= _reset(module, "_reset_parameters")
-            torch.manual_seed(SEED)
-            for parameter in module.parameters():
-                if parameter.data_ptr() not in reset:
-                    order = torch.randperm(parameter.numel()).to(parameter.device)
-                    parameter.copy_(parameter.flatten()[order].view_as(parameter))
-    if not reset:
+    names = [
+        name
+        for name, part in encoder.module.named_modules()
+        if _way(part, randomise) or (randomise == "full" and list(part.parameters(recurse=False)))
+    ]
+    if not names:
         raise EncoderError(f"{encoder.name} has no layer that can be reset; try randomise='full'")
-    weights = f"{encoder.weights}, randomised ({randomise})"
-    return replace(encoder, module=module, weights=weights, runtime="torch", precision="auto")
+    return encoder, names
 
 
-def _reset(module: nn.Module, how: str) -> set[int]:
-    """Reset every part that knows how; the parameters it has, by where they lie."""
-    done: set[int] = set()
-    for part in module.modules():
-        reset = getattr(part, how, None)
-        if callable(reset):
-            torch.manual_seed(SEED)
-            reset()
-            done |= {parameter.data_ptr() for parameter in _own(part)}
-    return done
+def _way(layer: nn.Module, randomise: Randomise) -> str | None:
+    return next((way for way in WAYS[randomise] if callable(getattr(layer, way, None))), None)
 
 
-def _own(part: nn.Module) -> list[Tensor]:
-    return list(part.parameters(recurse=False))
+def _forget(layer: nn.Module, randomise: Randomise) -> None:
+    """Reset the layer, or shuffle what it holds itself, from the one seed; torch's generators go on as they were."""
+    devices = {p.device for p in layer.parameters() if p.device.type == "cuda"}
+    way = _way(layer, randomise)
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
+        torch.manual_seed(SEED)
+        if way:
+            getattr(layer, way)()
+            return
+        for parameter in layer.parameters(recurse=False):
+            order = torch.randperm(parameter.numel()).to(parameter.device)
+            parameter.copy_(parameter.flatten()[order].view_as(parameter))
+
+
+def _with(encoder: TorchEncoder, module: nn.Module, how: str) -> TorchEncoder:
+    return replace(encoder, module=module, weights=f"{encoder.weights}, {how}", runtime="torch", precision="auto")
