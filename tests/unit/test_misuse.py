@@ -9,6 +9,8 @@ import sys
 CODE = """
 import numpy as np, torch, repeat_xai as rx
 from repeat_xai import evaluate
+from repeat_xai.datasets.poison import separable
+from repeat_xai.detect.poison import detection
 
 net = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
 encoder = rx.load_encoder(net)
@@ -81,6 +83,9 @@ MISTAKES = [
     (lambda: evaluate.mprt(small, encoder, [image], of="votes", seed=0), "unknown of"),
     (lambda: evaluate.mprt(small, encoder, [image], randomise="half", seed=0), "unknown randomise"),
     (lambda: evaluate.mprt(small, encoder, [image], seed=0), "no layer that can be reset"),
+    (lambda: detection(torch.ones(9), torch.ones(8), share=0.5, seed=0), "the same 4 images or more"),
+    (lambda: separable(np.ones((2, 8, 8, 3)), np.zeros(2, int), seed=0), "images are uint8"),
+    (lambda: separable(np.ones((2, 8, 8, 3), np.uint8), np.zeros(2, int), norm="l1", seed=0), "unknown norm"),
     (lambda: rx.Squares(cells=0), "cells must be a whole number"),
     (lambda: rx.Superpixels(compactness=0), "compactness must be"),
 ]

@@ -227,7 +227,7 @@ class Poison:
 
         name = f"mean.{_map(case.of, case)}"
         clean, poisoned = (scores(found(setting), name) for setting in self.settings(case))
-        return detection(clean, poisoned, share=self.share, seed=case.setting.seed)
+        return detection(clean, poisoned, share=self.share, seed=case.setting.seed).posterior
 
 
 @final
