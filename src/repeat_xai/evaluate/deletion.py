@@ -53,13 +53,13 @@ def deletion(
     pixels = image.pixels[None].to(encoder.device, encoder.dtype)
     nothing = BASELINES[baseline](pixels, encoder)
     values = importance.double().flatten()
-    above = torch.searchsorted(values.sort().values, values, right=True)
-    place = (1 - above / len(values)).view(image.pixels.shape[1:]).to(encoder.device)  # share of pixels before it
-    shares = torch.linspace(0, 1, steps + 1, dtype=torch.float64)
+    first = len(values) - torch.searchsorted(values.sort().values, values, right=True)  # pixels that go before it
+    place = (steps * first).view(image.pixels.shape[1:]).to(encoder.device)
+    numbers = torch.arange(steps + 1)
     before, after = (pixels, nothing) if way == "deletion" else (nothing, pixels)
     code = encoder(pixels).double()
     similarities = []
-    for some in torch.split(shares.to(encoder.device), AT_ONCE):
-        gone = (place < some[:, None, None])[:, None]
+    for some in torch.split(numbers.to(encoder.device), AT_ONCE):
+        gone = (place < len(values) * some[:, None, None])[:, None]  # whole numbers, so that no pixel goes early
         similarities.append(F.cosine_similarity(code, encoder(torch.where(gone, after, before)).double()).cpu())
-    return Curve(shares, torch.cat(similarities))
+    return Curve(numbers.double() / steps, torch.cat(similarities))

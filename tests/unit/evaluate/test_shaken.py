@@ -96,6 +96,16 @@ def test_deletion_and_insertion_by_hand(seeing):
     assert backwards.area > going.area
 
 
+@pytest.mark.parametrize("steps", [3, 7, 20, 50])
+def test_no_pixel_goes_before_its_time(seeing, steps):
+    """After each step as many are gone as its share of all, rounded up."""
+    image = rx.load_image(torch.ones(3, 8, 25), seeing)
+    importance = torch.rand(8, 25, generator=torch.Generator().manual_seed(0))
+    found = deletion(seeing, image, importance, steps=steps)
+    left = (200 * found.similarities**2).round().int().tolist()  # the cosine is the root of the share left
+    assert left == [200 - -(-200 * step // steps) for step in range(steps + 1)]
+
+
 def test_pixels_that_tie_go_together(seeing):
     image = rx.load_image(torch.rand(3, 8, 8), seeing)
     found = deletion(seeing, image, torch.ones(8, 8), steps=4)
