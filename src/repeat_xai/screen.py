@@ -19,8 +19,17 @@ from repeat_xai.gallery import Files, Outcome, draw
 from repeat_xai.plot import contact_sheet
 from repeat_xai.types import Explanation
 
-COLUMNS = ("rank", "image", "uncertainty", "unknown", "below", "panel")
+COLUMNS = {
+    "rank": "int64",
+    "image": "string",
+    "uncertainty": "float64",
+    "unknown": "float64",
+    "below": "float64",
+    "panel": "string",
+}
 """Of the table: `unknown` is the mixture's probability, `below` the share of reference images that are more certain."""
+Row = tuple[int, str, float, float | None, float | None, str]
+"""As the columns name it."""
 SHOWN = 6
 """Images on each row of the sheet."""
 
@@ -67,15 +76,15 @@ def ranked(scores: Sequence[Score], reference: Sequence[Score], *, seed: int) ->
 
 
 def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
-    """The table as CSV, as JSON what made it and what the mixture says, and a sheet of both ends of the table."""
+    """The table as CSV and Parquet, as JSON what made it and what the mixture says, and a sheet of its two ends."""
+    numbered = enumerate(zip(result.scores, result.unknown, result.below, strict=True), start=1)
+    rows: list[Row] = [
+        (rank, _text(score.image), score.uncertainty, unknown, below, _text(score.files.panel))
+        for rank, (score, unknown, below) in numbered
+    ]
     table = folder / "screen.csv"
-    with writing(table) as draft, draft.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(COLUMNS)
-        numbered = enumerate(zip(result.scores, result.unknown, result.below, strict=True), start=1)
-        for rank, (score, *shares) in numbered:
-            cells = ("" if share is None else f"{share:.6f}" for share in shares)
-            rows.writerow((rank, score.image, f"{score.uncertainty:.9g}", *cells, score.files.panel))
+    _write_csv(rows, table)
+    _write_parquet(rows, folder / "screen.parquet")
     said: dict[str, Any] = {**about, "images": len(result.scores), "statement": statement(result)}
     if result.mixture is not None:
         fitted = asdict(result.mixture) | {"threshold": result.mixture.threshold}
@@ -88,6 +97,32 @@ def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
         values = [score.uncertainty for score in result.scores]
         draw(contact_sheet(most, least, values, result.mixture), folder / "screen.png")
     return table
+
+
+def _text(path: Path) -> str:
+    """With a question mark for what is no text."""
+    return str(path).encode(errors="replace").decode()
+
+
+def _write_csv(rows: Sequence[Row], path: Path) -> None:
+    """Numbers short enough to be read."""
+    with writing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(COLUMNS)
+        for rank, image, uncertainty, *shares, panel in rows:
+            cells = ("" if share is None else f"{share:.6f}" for share in shares)
+            table.writerow((rank, image, f"{uncertainty:.9g}", *cells, panel))
+
+
+def _write_parquet(rows: Sequence[Row], path: Path) -> None:
+    """Numbers as they are, with their types; what is not known is null."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+    columns = [[row[place] for row in rows] for place in range(len(COLUMNS))]
+    with writing(path) as draft:
+        pq.write_table(pa.table(columns, schema=schema), draft)
 
 
 def statement(result: Ranked) -> str:

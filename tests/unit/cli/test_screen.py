@@ -2,14 +2,19 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import PIL.Image
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from command import SMALL, run_here
 from skimage import data
 
 import repeat_xai as rx
+from repeat_xai.gallery import Files
+from repeat_xai.screen import Ranked, Score, write
 
 FEW = ["--masks", 40, "--repeats", 2]
 
@@ -65,6 +70,33 @@ def test_it_goes_on_where_it_stopped_and_takes_a_reference(folder, monkeypatch, 
     assert {row["below"] for row in rows(out)} <= {"0.000000", "0.500000", "1.000000"}
 
 
+@pytest.mark.parametrize("reference", [True, False])
+def test_the_table_is_parquet_too_with_numbers_as_they_are(folder, monkeypatch, capsys, reference):
+    """Read back, it is the CSV before its numbers were cut."""
+    status, _, out = screen(folder, monkeypatch, capsys, *(["--reference", folder / "crop0.png"] if reference else []))
+    assert status == 0
+    table = pq.read_table(out / "screen.parquet")
+    text, number = pa.string(), pa.float64()
+    assert table.column_names == list(rows(out)[0])
+    assert table.schema.types == [pa.int64(), text, number, number, number, text]
+    for plain, row in zip(table.to_pylist(), rows(out), strict=True):
+        assert (str(plain["rank"]), plain["image"], plain["panel"]) == (row["rank"], row["image"], row["panel"])
+        maps = rx.Explanation.load(row["panel"].removesuffix("png") + "npz")
+        assert plain["uncertainty"] == maps.uncertainty.double().mean().item()
+        assert f"{plain['uncertainty']:.9g}" == row["uncertainty"]
+        assert f"{plain['unknown']:.6f}" == row["unknown"]
+        assert (plain["below"] is None) == (row["below"] == "") == (not reference)
+        assert plain["below"] is None or f"{plain['below']:.6f}" == row["below"]
+
+
+def test_odd_names_are_written_as_far_as_they_can_be(tmp_path, encoder, image):
+    files = Files.of(tmp_path, "odd")
+    rx.Relax(masks=4).explain(encoder, image, seed=0).save(files.maps)
+    write(Ranked([Score(Path("bad\udcff, and\nmore.png"), files, 0.1)], [None], [None], None), tmp_path, {})
+    (plain,) = pq.read_table(tmp_path / "screen.parquet").to_pylist()
+    assert plain["image"] == rows(tmp_path)[0]["image"] == "bad?, and\nmore.png"
+
+
 def test_few_images_and_bad_ones_are_told(folder, monkeypatch, capsys):
     for i in range(1, 6):
         (folder / f"crop{i}.png").unlink()
@@ -74,6 +106,7 @@ def test_few_images_and_bad_ones_are_told(folder, monkeypatch, capsys):
     assert "bad.png" in said.err
     assert "too few images" in said.out
     assert [row["unknown"] for row in rows(out)] == [""]
+    assert pq.read_table(out / "screen.parquet")["unknown"].to_pylist() == [None]
 
 
 @pytest.mark.parametrize(
