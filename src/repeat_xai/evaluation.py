@@ -59,7 +59,7 @@ class Campaign:
     @property
     def rows(self) -> int:
         """In all."""
-        return sum(len(self.numbers[setting.dataset]) for setting in self.settings)
+        return sum(len(self.numbers[setting.dataset][: setting.first]) for setting in self.settings)
 
     def missing(self) -> list[Work]:
         """What is to be done."""

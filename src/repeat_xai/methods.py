@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from repeat_xai.errors import ConfigurationError, choose
+from repeat_xai.explain.once import Once
 from repeat_xai.explain.perturb import Perturbation
 from repeat_xai.explain.repeat import Repeat
 from repeat_xai.explain.spread import Spread
@@ -22,8 +23,8 @@ from repeat_xai.importance.saliency import Saliency
 from repeat_xai.importance.smoothgrad import SmoothGrad
 from repeat_xai.types import Image
 
-Method = Repeat | Relax | Spread
-"""What gives importance with uncertainty."""
+Method = Repeat | Relax | Spread | Once
+"""What explains many images."""
 
 METHODS: dict[str, Any] = {
     "repeat": Repeat(),

@@ -37,14 +37,16 @@ def text(cell: Cell) -> str:
     """A number with its interval, a star where it differs from the baseline's, and what the paper prints."""
     mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
     interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    return NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}{_printed(cell)}"
+    number = NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}"
+    return number + _printed(cell)
 
 
 def short(cell: Cell) -> str:
     """The same with half the interval's width."""
     mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
     width = "" if low is None or high is None else f" ±{(high - low) / 2:.3f}"
-    return NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}{_printed(cell)}"
+    number = NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}"
+    return number + _printed(cell)
 
 
 def on_screen(table: Table) -> Grid:

@@ -23,6 +23,9 @@ from repeat_xai.methods import Options, expected, named
 from repeat_xai.store import MapStore, Store
 from repeat_xai.tables import on_screen
 
+SIDE = 224
+"""Of the paper's images."""
+
 
 def evaluate(
     dataset: Annotated[
@@ -69,7 +72,7 @@ def evaluate(
     asked = Evaluation(
         dataset=dataset,
         against=tuple(against or ()),
-        networks=tuple(network_of(text) for text in encoder or ["efficientnet_lite0"]),
+        networks=tuple(network_of(text, protocol) for text in encoder or ["efficientnet_lite0"]),
         methods=named(
             expected(methods), repeat=repeat, relax=relax, options=Options(), by=InputDropout(), passes=passes
         ),
@@ -97,7 +100,7 @@ def evaluate(
     raise typer.Exit(1 if failed else 0)
 
 
-def network_of(text: str) -> Network:
+def network_of(text: str, protocol: Protocol) -> Network:
     """An encoder as NAME or NAME=WEIGHTS."""
     name, _, weights = text.partition("=")
-    return Network(name=name, weights=weights or None)
+    return Network(name=name, weights=weights or None, fit=SIDE if protocol == "paper" else None)

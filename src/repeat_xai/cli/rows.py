@@ -24,13 +24,19 @@ def told(rows: Iterator[Row], work: Sequence[Work]) -> int:
         TimeRemainingColumn(),
     )
     failed = 0
+    said: set[str] = set()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=sum(len(part.numbers) for part in work))
         for row in rows:
             progress.update(task, advance=1, description=f"{row.encoder} · {row.method or row.measure} · {row.dataset}")
             if row.failure is not None:
                 failed += 1
-                progress.console.print(Text(f"repeat-xai: {row.dataset}, {row.image}: {row.failure}"), soft_wrap=True)
+                why = row.failure.replace(row.image, "").lstrip(": ")
+                if why not in said:
+                    said.add(why)
+                    progress.console.print(Text(f"repeat-xai: {row.dataset}, {row.image}: {why}"), soft_wrap=True)
+    if failed:
+        typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them anew", err=True)
     return failed
 
 

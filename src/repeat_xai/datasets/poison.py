@@ -85,7 +85,8 @@ def pairs(
     if after.dtype != np.uint8:
         if not np.issubdtype(after.dtype, np.floating) or not np.isfinite(after).all():
             raise ConfigurationError(f"noise must be of finite floats, not {after.dtype}")
-        noise = after[labels] if labels is not None else after[: len(before)]
+        by_class = labels is not None and len(after) == labels.max(initial=0) + 1
+        noise = after[labels] if by_class else after[: len(before)]
         if len(noise) < len(before):
             raise ConfigurationError(
                 f"{len(noise)} noises are too few for {len(before)} images; class-wise ones need labels"

@@ -41,10 +41,20 @@ def nearest(codes: Codes, reference: Codes | None = None) -> Scores:
 
 def mahalanobis(codes: Codes, reference: Codes | None = None) -> Scores:
     """Distance from the mean, in units of how codes vary."""
-    from sklearn.covariance import LedoitWolf
+    from sklearn.covariance import ledoit_wolf_shrinkage
 
     rows, among = _rows(codes, reference)
-    return torch.from_numpy(np.sqrt(LedoitWolf().fit(among).mahalanobis(rows).clip(0)))
+    centre = among.mean(0)
+    shrinkage = float(ledoit_wolf_shrinkage(among - centre, assume_centered=True))
+    # Σ = (1 − a)·S + a·μ·I has S's axes, no more than there are codes, and is round along all others.
+    _, singular, axes = np.linalg.svd(among - centre, full_matrices=False)
+    variances = singular**2 / len(among)
+    floor = max(shrinkage * variances.sum() / among.shape[1], np.finfo(float).tiny)
+    away = rows - centre
+    along = away @ axes.T
+    across = (away**2).sum(1) - (along**2).sum(1)
+    squares = (along**2 / ((1 - shrinkage) * variances + floor)).sum(1) + across.clip(0) / floor
+    return torch.from_numpy(np.sqrt(squares))
 
 
 def density(codes: Codes, reference: Codes | None = None) -> Scores:

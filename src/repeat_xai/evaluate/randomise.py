@@ -23,6 +23,8 @@ Randomise = Literal["quantus", "full"]
 Order = Literal["top_down", "bottom_up", "independent"]
 SEED = 43
 """As Quantus has it."""
+HARDLY = 1e-4
+"""Codes that move by a smaller share of their length have similarities that float32's rounding spoils."""
 WAYS = {"quantus": ("reset_parameters",), "full": ("reset_parameters", "_reset_parameters")}
 """How layers call it."""
 
@@ -30,7 +32,7 @@ WAYS = {"quantus": ("reset_parameters",), "full": ("reset_parameters", "_reset_p
 def randomised(encoder: Encoder, randomise: Randomise = "quantus") -> TorchEncoder:
     """A copy of the encoder without its training; the encoder itself is not touched.
 
-    It is run by torch in its own precision: codes that hardly differ would be lost in half of it.
+    It is run by torch, never in half precision, and in double where codes hardly differ: else they would be lost.
     """
     given, names = _layers(encoder, randomise)
     module = copy.deepcopy(given.module).requires_grad_(False)
@@ -99,4 +101,17 @@ def _forget(layer: nn.Module, randomise: Randomise) -> None:
 
 
 def _with(encoder: TorchEncoder, module: nn.Module, how: str) -> TorchEncoder:
-    return replace(encoder, module=module, weights=f"{encoder.weights}, {how}", runtime="torch", precision="auto")
+    blank = replace(encoder, module=module, weights=f"{encoder.weights}, {how}", runtime="torch")
+    if _moved(blank) < HARDLY:
+        return replace(blank, module=copy.deepcopy(module).double(), precision="float64")
+    return replace(blank, precision="float32")
+
+
+def _moved(encoder: TorchEncoder) -> float:
+    """How far the code of a made-up image moves when half of the image is masked, as a share of its length."""
+    height, width = encoder.preprocessing.size
+    noise = torch.randn(len(encoder.preprocessing.mean), height, width, generator=torch.Generator().manual_seed(SEED))
+    masked = noise * (torch.arange(width) < width // 2)
+    with torch.inference_mode():
+        code, other = encoder(torch.stack((noise, masked)).to(encoder.device, encoder.dtype)).double()
+    return float((other - code).norm() / code.norm().clamp_min(1e-300))

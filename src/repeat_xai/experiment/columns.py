@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, Protocol, final
+from typing import ClassVar, Literal, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from repeat_xai.detect import BASELINES, bootstrapped, mixture, quality
+from repeat_xai.detect.poison import detection
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.evaluate import METRICS, Summary, summary
 from repeat_xai.evaluate.emprt import Of, change
@@ -23,6 +24,8 @@ from repeat_xai.experiment.setting import Setting
 from repeat_xai.explain.votes import Votes
 from repeat_xai.store import Row
 
+NOTHING = Summary(None, None, None, None, 0, 0)
+"""Where nothing can be said."""
 BINARY = {"importance": "vote_share", "uncertainty": "vote_variance"}
 SIGNS = {"importance": "I", "uncertainty": "U"}
 
@@ -40,6 +43,7 @@ Found = Callable[[Setting], Sequence[Row | None]]
 """The rows of a setting in the order of its images; None where one is missing or failed."""
 
 
+@runtime_checkable
 class Column(Protocol):
     """A number of a table."""
 
@@ -69,6 +73,8 @@ class Mean:
     of: Of = "importance"
     measure: Measure = Maps()
     direction: Direction = "neither"
+    first: int | None = None
+    """Of how many images, if not of all."""
 
     @property
     def title(self) -> str:
@@ -79,7 +85,7 @@ class Mean:
         return METRICS[self.metric].better if self.metric in METRICS else self.direction
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
-        return (replace(case.setting, measure=self.measure),)
+        return (replace(case.setting, measure=self.measure, first=self.first),)
 
     def values(self, case: Case, found: Found) -> Tensor:
         return scores(found(*self.settings(case)), f"{self.metric}.{_map(self.of, case)}")
@@ -157,12 +163,12 @@ class Detection:
         undefined = int((~known.isfinite()).sum() + (~unknown.isfinite()).sum())
         known, unknown = known[known.isfinite()], unknown[unknown.isfinite()]
         if not len(known) or not len(unknown):
-            return Summary(None, None, None, None, 0, undefined)
+            return NOTHING._replace(undefined=undefined)
         if self.by == "posterior":
             try:
                 split = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
             except ConfigurationError:
-                return Summary(None, None, None, None, len(known) + len(unknown), undefined)
+                return NOTHING._replace(images=len(known) + len(unknown), undefined=undefined)
             known, unknown = split.posterior(known), split.posterior(unknown)
         judge = "auroc" if self.by == "posterior" else self.by
         value = getattr(quality(known, unknown), judge)
@@ -223,11 +229,14 @@ class Poison:
         return None
 
     def cell(self, case: Case, found: Found) -> Summary:
-        from repeat_xai.detect.poison import detection
-
         name = f"mean.{_map(case.of, case)}"
         clean, poisoned = (scores(found(setting), name) for setting in self.settings(case))
-        return detection(clean, poisoned, share=self.share, seed=case.setting.seed).posterior
+        there = clean.isfinite() & poisoned.isfinite()
+        try:
+            told = detection(clean[there], poisoned[there], share=self.share, seed=case.setting.seed).posterior
+        except ConfigurationError:
+            told = NOTHING._replace(images=int(there.sum()))
+        return told._replace(undefined=int((~there).sum()))
 
 
 @final

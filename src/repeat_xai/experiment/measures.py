@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, final
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 
@@ -49,6 +49,7 @@ class Found:
     explanation: Explanation | None = None
 
 
+@runtime_checkable
 class Measure(Protocol):
     """Images to what is found of each, in order."""
 
@@ -92,6 +93,7 @@ def scored(explanation: Explanation, mask: Bool[Tensor, "height width"] | None) 
     maps = {"importance": explanation.importance, "uncertainty": explanation.uncertainty}
     if (share := explanation.vote_share) is not None:
         maps |= {"vote_share": share, "vote_variance": share * (1 - share)}
+    maps = {of: values for of, values in maps.items() if not values.isnan().any()}
     stack = torch.stack(list(maps.values()))
     columns = {name: metric(stack) for name, metric in METRICS.items() if metric.needs == "maps"}
     columns |= {name: aggregate(stack) for name, aggregate in AGGREGATES.items()}

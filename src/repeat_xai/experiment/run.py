@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.worker import Worker
@@ -25,6 +25,7 @@ class Work(NamedTuple):
     numbers: Sequence[int]
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Where work is done."""
 
@@ -50,7 +51,7 @@ def missing(
     done = store.done()
     found = []
     for setting in settings:
-        wanted = numbers[setting.dataset]
+        wanted = numbers[setting.dataset][: setting.first]
         left = [n for n, key in zip(wanted, worker.keys(setting, wanted), strict=True) if key not in done]
         if left:
             found.append(Work(setting, left))
@@ -77,7 +78,7 @@ def results(
     settings: Iterable[Setting], numbers: Mapping[str, Sequence[int]], store: Store, worker: Worker
 ) -> Callable[[Setting], list[Row | None]]:
     """What the store holds of these settings: rows in the order of the images, None where one failed or is missing."""
-    keys = {setting: worker.keys(setting, numbers[setting.dataset]) for setting in settings}
+    keys = {setting: worker.keys(setting, numbers[setting.dataset][: setting.first]) for setting in settings}
     rows = store.rows({key for some in keys.values() for key in some})
     whole = {key: row for key, row in rows.items() if row.failure is None}
     return lambda setting: [whole.get(key) for key in keys[setting]]

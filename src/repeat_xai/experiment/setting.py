@@ -29,22 +29,29 @@ class Network:
     weights: str | None = None
     pool: str | None = None
     size: int | None = None
+    fit: int | None = None
+    """Side of the input that the protocol asks for: an encoder of another is loaded for it."""
     randomise: Randomise | None = None
     """Whether it is to forget its training, and how."""
     precision: Precision = "auto"
     runtime: Runtime = "auto"
 
     def load(self, device: str) -> Encoder:
-        encoder = load_encoder(
+        encoder = self._loaded(self.size, device)
+        if self.fit is not None and encoder.preprocessing.size != (self.fit, self.fit):
+            encoder = self._loaded(self.fit, device)
+        return encoder if self.randomise is None else randomised(encoder, self.randomise)
+
+    def _loaded(self, size: int | None, device: str) -> Encoder:
+        return load_encoder(
             self.name,
             weights=self.weights,
             pool=self.pool,
-            size=self.size,
+            size=size,
             device=device,
             precision=self.precision,
             runtime=self.runtime,
         )
-        return encoder if self.randomise is None else randomised(encoder, self.randomise)
 
     @property
     def label(self) -> str:
@@ -64,6 +71,8 @@ class Setting:
     measure: Measure = Maps()
     protocol: Protocol = "paper"
     seed: int = 0
+    first: int | None = None
+    """Of how many images; of all, if not told. A row does not depend on it."""
 
     def about(self, dataset: Dataset, encoder: Encoder) -> dict[str, Any]:
         """The setting in full, as plain JSON."""

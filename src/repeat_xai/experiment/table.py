@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 from repeat_xai.evaluate import Comparison, Summary, compared
 from repeat_xai.evaluate.metric import Direction
-from repeat_xai.experiment.columns import Case, Column, Found
+from repeat_xai.experiment.columns import NOTHING, Case, Column, Found
 from repeat_xai.experiment.setting import Network, Setting
 from repeat_xai.explain.repeat import Repeat
 from repeat_xai.explain.votes import Votes
@@ -92,7 +92,11 @@ class Sheet:
 
     def table(self, found: Found) -> Table:
         """Filled."""
-        lines: dict[tuple[str, str], tuple[Cell, ...]] = {}
+        lines = {
+            labels: tuple(Cell(NOTHING, printed=value) for value in values)
+            for labels, values in self.printed.items()
+            if labels not in self.cases
+        }
         beside_baseline = {encoder: self._compared(encoder, found) for encoder, _ in self.cases}
         for (encoder, label), case in self.cases.items():
             printed = self.printed.get((encoder, label), [None] * len(self.columns))

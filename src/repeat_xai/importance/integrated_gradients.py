@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from repeat_xai.importance.baselines import BASELINES
-from repeat_xai.importance.labelfree import AT_ONCE, Reference, attribute, references
+from repeat_xai.importance.labelfree import Reference, at_once, attribute, references
 from repeat_xai.importance.options import settle
 from repeat_xai.types import Encoder, Image
 
@@ -48,7 +48,7 @@ class IntegratedGradients:
             encoder,
             image,
             lambda g, x: attr.IntegratedGradients(g).attribute(
-                x, BASELINES[self.baseline](x, encoder), n_steps=self.steps, internal_batch_size=AT_ONCE
+                x, BASELINES[self.baseline](x, encoder), n_steps=self.steps, internal_batch_size=at_once(encoder)
             ),
             seed=seed,
         )

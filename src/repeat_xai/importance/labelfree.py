@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Reference = Image | Sequence[Image]
 AT_ONCE = 8
 """Copies of the image through the encoder at a time: memory does not grow with steps or samples."""
+ON_GPU = 64
+"""The same where they come in any number without changing what is drawn."""
 FLAT = 1e-2
 """A share of g so small that a gradient of it is rounding, or as good as."""
 ALONE = threading.RLock()
@@ -69,6 +71,11 @@ class Alignment(nn.Module):
         if images.requires_grad and not codes.requires_grad:
             raise EncoderError(f"{self.name} passes no gradient on to its images; use a method without gradients")
         return codes @ self.code
+
+
+def at_once(encoder: Encoder) -> int:
+    """Copies at a time, as suits the device."""
+    return ON_GPU if encoder.device.type == "cuda" else AT_ONCE
 
 
 def encoded(encode: Callable[[Tensor], Tensor], images: Tensor, name: str) -> Float[Tensor, "batch dim"]:

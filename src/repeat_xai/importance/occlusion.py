@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.importance.baselines import BASELINES
-from repeat_xai.importance.labelfree import AT_ONCE, Reference, attribute, references
+from repeat_xai.importance.labelfree import Reference, at_once, attribute, references
 from repeat_xai.importance.options import settle
 from repeat_xai.types import Encoder, Image, expect
 
@@ -57,7 +57,7 @@ class Occlusion:
                 sliding_window_shapes=(channels, self.window, self.window),
                 strides=(channels, self.stride, self.stride),
                 baselines=BASELINES[self.baseline](x, encoder),
-                perturbations_per_eval=AT_ONCE,
+                perturbations_per_eval=at_once(encoder),
             ),
             seed=seed,
         )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from repeat_xai.importance.baselines import BASELINES
 from repeat_xai.importance.features import Features, parts_of
-from repeat_xai.importance.labelfree import AT_ONCE, Alignment, LabelFree, attribute
+from repeat_xai.importance.labelfree import Alignment, LabelFree, at_once, attribute
 from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def attribute_parts(
                 baselines=BASELINES[method.baseline](x, encoder),
                 feature_mask=parts.to(x.device),
                 n_samples=method.samples,
-                perturbations_per_eval=AT_ONCE,
+                perturbations_per_eval=at_once(encoder),
                 return_input_shape=False,
             )[0]
             .cpu()[parts]

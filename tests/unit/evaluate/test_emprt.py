@@ -40,7 +40,7 @@ def test_only_full_reaches_attention_and_tokens():
     network = torchvision.models.VisionTransformer(32, 16, 1, 2, 12, 24)
     nn.init.normal_(network.class_token)
     nn.init.normal_(network.encoder.layers[0].self_attention.in_proj_weight)
-    encoder = rx.load_encoder(network)
+    encoder = rx.load_encoder(network, size=32)
     kept, gone = (randomised(encoder, how).module for how in ("quantus", "full"))
     for read in (lambda n: n.class_token, lambda n: n.encoder.layers[0].self_attention.in_proj_weight):
         assert read(kept).equal(read(network))

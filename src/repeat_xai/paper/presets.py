@@ -1,0 +1,68 @@
+"""Which reading of the paper: the one that its tables fit, or its authors' notebook as published.
+
+paper       Σ s·M / Σ M, importance ≥ the cut, weighted votes, thresholds by their right names
+notebook    RELAX's uncertainty undivided, and the names of Otsu and triangle exchanged
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.explain.once import Once
+from repeat_xai.explain.perturb import InputDropout
+from repeat_xai.explain.repeat import Estimator, Repeat
+from repeat_xai.explain.spread import Spread
+from repeat_xai.importance.relax import Relax
+from repeat_xai.methods import METHODS, Method
+
+SWAPPED = {"otsu": "triangle", "triangle": "otsu"}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """What the names of methods in a table mean."""
+
+    name: str
+    relax: Relax
+    swaps_thresholds: bool = False
+    repeats: int = 10
+    passes: int = 10
+    estimator: Estimator = "exact"
+    samples: int | None = None
+    """Of Kernel SHAP, if not its own."""
+
+    def method(self, name: str) -> Method:
+        """As in `relax`, `once:saliency`, `repeat:kernel_shap`, `repeat:threshold=otsu` and `repeat:repeats=20`."""
+        repeat = Repeat(base=self.relax, estimator=self.estimator, repeats=self.repeats)
+        over, _, rest = name.rpartition(":")
+        option, _, value = rest.partition("=")
+        if option == "threshold":
+            return replace(repeat, threshold=SWAPPED.get(value, value) if self.swaps_thresholds else value)
+        if option == "repeats":
+            return replace(repeat, repeats=max(1, int(value) * self.repeats // 10))
+        if rest in ("repeat", "relax"):
+            return repeat if rest == "repeat" else self.relax
+        base = METHODS[rest]
+        if rest == "kernel_shap" and self.samples is not None:
+            base = replace(base, samples=self.samples)
+        wrapped: dict[str, Method] = {
+            "": Spread(base=base, by=InputDropout(), passes=self.passes),
+            "once": Once(base=base),
+        }
+        if over == "repeat":
+            return replace(repeat, base=base, estimator="exact")
+        if over not in wrapped:
+            raise ConfigurationError(f"unknown method '{name}'")
+        return wrapped[over]
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset(name="paper", relax=Relax()),
+        Preset(name="notebook", relax=Relax(spread="sum"), swaps_thresholds=True),
+    )
+}
