@@ -9,6 +9,6 @@ import builtins
 import jaxtyping
 from torch import Tensor
 
-names = {name: getattr(jaxtyping, name) for name in ("Bool", "Float", "Int", "Int8", "UInt8")}
+names = {name: getattr(jaxtyping, name) for name in ("Bool", "Float", "Int", "Int8", "UInt8", "UInt16")}
 vars(builtins).update(names, Tensor=Tensor, Map=jaxtyping.Float[Tensor, "height width"])
 jaxtyping.install_import_hook("repeat_xai", "beartype.beartype")

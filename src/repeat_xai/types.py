@@ -6,7 +6,6 @@ import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, final, get_args, runtime_checkable
 
@@ -194,9 +193,12 @@ class Explanation:
         except (OSError, KeyError, ValueError, zipfile.BadZipFile, EOFError) as error:
             raise OutputError(f"{path}: not an explanation saved by this package") from error
 
-    def _repr_png_(self) -> bytes:
-        from repeat_xai.plot import panel
+    def _repr_html_(self) -> str:
+        from repeat_xai.report import frame
 
-        png = BytesIO()
-        panel(self).savefig(png, format="png", dpi=100)
-        return png.getvalue()
+        return frame(self)
+
+    def _repr_png_(self) -> bytes:
+        from repeat_xai.report import picture
+
+        return picture(self)

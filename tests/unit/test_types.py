@@ -79,4 +79,7 @@ def test_it_shows_itself_in_a_notebook(encoder, image, tmp_path):
     with Pillow.open(tmp_path / "shown.png") as picture:
         assert picture.format == "PNG"
         assert picture.width > 900
+    shown = explanation._repr_html_()
+    assert shown.startswith("<iframe ")
+    assert shown.count("<") == 2
     json.dumps(explanation.provenance)

@@ -95,7 +95,7 @@ def explain(
     data_root: Annotated[Path, typer.Option(help="Where relative image paths are looked up.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per image.")] = False,
 ) -> None:
-    """Explain images: for each a panel PNG, its maps as .npz and its provenance as .json."""
+    """Explain images: for each a panel PNG, its maps as .npz and its provenance as .json; and a page of them all."""
     choose("similarity", similarity, KERNELS)
     if not 0.5 < level <= 1:
         raise ConfigurationError(f"level must be above 0.5 and at most 1, not {level}")

@@ -17,6 +17,7 @@ from rich.text import Text
 from repeat_xai.calls import listening
 from repeat_xai.errors import RepeatError
 from repeat_xai.gallery import Gallery, Outcome, compare
+from repeat_xai.report import expect_free, explained
 
 INTERRUPTED = 130
 
@@ -32,14 +33,22 @@ def interruptible() -> Iterator[None]:
 
 
 def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
-    """Fill the galleries, tell of each image, and draw those of several side by side; the exit status."""
+    """Fill the galleries, tell of each image, draw those of several side by side, write the page; the exit status."""
     failed = False
+    expect_free(out)
     with interruptible():
         found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
         for each in zip(*found, strict=True):
             if len(each) > 1 and not any(outcome.error for outcome in each):
                 failed |= not _compared(each, out, as_json=as_json)
+        tell_of_page(explained(found, out), as_json=as_json)
     return 1 if failed or any(outcome.error for outcomes in found for outcome in outcomes) else 0
+
+
+def tell_of_page(page: Path | None, *, as_json: bool = False) -> None:
+    """Where to look, for a person."""
+    if page is not None and not as_json:
+        typer.echo(f"Open {page.resolve()} in a browser to look into them")
 
 
 def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:

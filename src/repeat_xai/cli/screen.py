@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.explain import found
-from repeat_xai.cli.run import filled, interruptible
+from repeat_xai.cli.run import filled, interruptible, tell_of_page
 from repeat_xai.detect import AGGREGATES
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import choose
@@ -18,6 +18,7 @@ from repeat_xai.gallery import Gallery
 from repeat_xai.images import Protocol
 from repeat_xai.importance.relax import Relax
 from repeat_xai.provenance import configuration
+from repeat_xai.report import expect_free, screened
 from repeat_xai.screen import ranked, scored, statement, write
 
 
@@ -48,8 +49,9 @@ def screen(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same scores.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
-    """Rank images by how uncertain the encoder is about them: a table, a contact sheet, and a panel for each."""
+    """Rank images by how uncertain the encoder is about them: a table, a page, a contact sheet, a panel for each."""
     choose("aggregate", aggregate, AGGREGATES)
+    expect_free(out)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
     gallery = Gallery(
         folder=out / "images",
@@ -63,8 +65,11 @@ def screen(
     with interruptible():
         outcomes = filled(paths, gallery, as_json=False)
         beside = filled(others, known, as_json=False) if others else []
-    result = ranked(scored(outcomes, aggregate=aggregate), scored(beside, aggregate=aggregate), seed=seed)
-    about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
-    table = write(result, out, about)
-    typer.echo(f"{statement(result)}: {table}")
-    raise typer.Exit(1 if any(o.error for o in (*outcomes, *beside)) else 0)
+        reference_scores = scored(beside, aggregate=aggregate)
+        result = ranked(scored(outcomes, aggregate=aggregate), reference_scores, seed=seed)
+        about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
+        table = write(result, out, about)
+        typer.echo(f"{statement(result)}: {table}")
+        failed = [outcome.error for outcome in (*outcomes, *beside) if outcome.error is not None]
+        tell_of_page(screened(result, reference_scores, out, failed=failed))
+    raise typer.Exit(1 if failed else 0)

@@ -40,7 +40,7 @@ def test_one_photo_gives_a_panel_maps_and_provenance(photo, tmp_path):
     line = json.loads(done.stdout)
     assert line["image"] == str(photo)
     assert line["encoder_calls"] == 13
-    assert sorted(p.name for p in out.iterdir()) == ["cat.json", "cat.npz", "cat.png"]
+    assert sorted(p.name for p in out.iterdir()) == ["cat.json", "cat.npz", "cat.png", "index.html"]
     made = json.loads((out / "cat.json").read_text())
     assert made["method"]["threshold"] == "otsu"
     assert made["encoder"]["name"] == "efficientnet_lite0"
@@ -107,7 +107,7 @@ def test_bad_images_are_named_and_the_rest_done(photo, tmp_path):
     assert len(lines) == len(bad)
     for name, line in zip(bad, lines, strict=True):
         assert line.startswith(f"repeat-xai: {tmp_path / name}: ")
-    assert sorted(p.name for p in out.iterdir()) == ["cat.json", "cat.npz", "cat.png"]
+    assert sorted(p.name for p in out.iterdir()) == ["cat.json", "cat.npz", "cat.png", "index.html"]
 
 
 def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_path, monkeypatch, capsys):
@@ -181,7 +181,7 @@ def test_results_of_another_image_of_the_same_name_are_kept(photo, tmp_path, mon
     out = tmp_path / "out"
     for path in (photo, other, photo, other):
         assert run_here(monkeypatch, capsys, "explain", path, "--out", out, *FAST, *SMALL)[0] == 0
-    assert len(list(out.iterdir())) == 6
+    assert len(list(out.iterdir())) == 7
     names = {name: json.loads((out / f"{name}.json").read_text())["photo"]["name"] for name in ("cat", "cat-2")}
     assert names == {"cat": str(photo), "cat-2": str(other)}
 
@@ -271,6 +271,7 @@ def test_the_demo(tmp_path, monkeypatch, capsys):
     status, said = run_here(monkeypatch, capsys, "demo", "--out", tmp_path / "demo")
     assert status == 0
     assert f"The pictures are in {tmp_path / 'demo'}" in said.out
+    assert f"Open {tmp_path / 'demo' / 'index.html'} in a browser" in said.out
     names = ("astronaut", "chelsea", "coffee", "rocket")
     assert sorted(p.stem for p in (tmp_path / "demo").glob("*.png")) == sorted(names)
 

@@ -51,6 +51,7 @@ def test_several_methods_are_drawn_side_by_side(photo, monkeypatch, capsys):
     out = photo.parent / "out"
     assert sorted(p.name for p in out.iterdir()) == [
         "cat.comparison.png",
+        "index.html",
         "relax",
         "repeat",
         "repeat-kernel_shap",

@@ -1,0 +1,175 @@
+"""A folder screened: sorted, filtered, and looked into image by image."""
+
+import numpy as np
+import pytest
+import torch
+from pages import explanation, hung
+
+from repeat_xai.detect import mixture
+from repeat_xai.report import explained, screened
+from repeat_xai.screen import Ranked, Score
+
+NAMES = ("zebra", "Ape", "cow 10", "cow 9", "dog", "eel")
+SCORES = (0.11, 0.10, 0.09, 0.03, 0.02, 0.01)
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Six images in the order of their scores, whose mixture is made up to separate."""
+    scores = [
+        Score(tmp_path / f"{name}.png", hung(explanation(i, size=(24, 24)), tmp_path / "images", name).files, score)
+        for i, (name, score) in enumerate(zip(NAMES, SCORES, strict=True))
+    ]
+    many = np.concatenate([np.random.default_rng(0).normal(centre, 0.006, 60) for centre in (0.02, 0.1)])
+    split = mixture(torch.tensor(many))
+    return screened(Ranked(scores, [0.99, 0.98, 0.97, 0.03, 0.02, 0.01], [None] * 6, split), [], tmp_path)
+
+
+def shown(opened):
+    return [name.removesuffix(".png") for name in opened.locator("#cards li:not([hidden]) .name").all_text_contents()]
+
+
+def test_the_gallery_sorts(show, page):
+    opened = show(page)
+    assert shown(opened) == list(NAMES)
+    for order, expected in (
+        ("uncertainty", NAMES[::-1]),
+        ("name", ("Ape", "cow 9", "cow 10", "dog", "eel", "zebra")),
+        ("-name", ("zebra", "eel", "dog", "cow 10", "cow 9", "Ape")),
+        ("unknown", NAMES[::-1]),
+        ("-unknown", NAMES),
+        ("-uncertainty", NAMES),
+    ):
+        opened.select_option("#order", order)
+        assert shown(opened) == list(expected)
+
+
+def test_the_gallery_filters(show, page):
+    opened = show(page)
+    opened.fill("#name", "COW")
+    assert shown(opened) == ["cow 10", "cow 9"]
+    assert opened.locator("#count").text_content() == "2 of 6 images"
+    opened.locator("#least-unknown").fill("0.5")
+    assert shown(opened) == ["cow 10"]
+    opened.fill("#name", "")
+    opened.locator("#least-uncertainty").fill("0.095")
+    assert shown(opened) == ["zebra", "Ape"]
+    assert opened.locator("output[for=least-uncertainty]").text_content() == "0.0950"
+
+
+def test_every_image_passes_filters_that_ask_nothing(show, tmp_path):
+    outcomes = [hung(explanation(i, size=(9, 9), name=f"{i}.png"), tmp_path, f"{i}") for i in range(9)]
+    opened = show(explained([outcomes], tmp_path))
+    assert shown(opened) == list("012345678")
+    opened.select_option("#order", "-name")
+    assert shown(opened) == list("876543210")
+
+
+def test_the_scores_are_drawn_with_the_mixture_on_them(show, page):
+    opened = show(page)
+    chart = opened.locator(".chart svg")
+    assert chart.locator("path.curve").count() == 2
+    assert chart.locator("line.cut").count() == 1
+    assert "two kinds of image" in opened.locator(".statement").text_content()
+    axis = chart.locator("line.axis").first.bounding_box()
+    for bar in chart.locator("rect.bar").all():
+        box = bar.bounding_box()
+        assert axis["x"] - 1 <= box["x"]
+        assert box["x"] + box["width"] <= axis["x"] + axis["width"] + 1
+
+
+def test_an_image_opens_and_the_way_back_leads_to_its_card(show, page):
+    opened = show(page)
+    opened.get_by_role("link", name="cow 10.png").click()
+    title = opened.locator("#view-title")
+    assert title.text_content() == "cow 10.png"
+    assert "rank 3 of 6 · uncertainty 0.09000 · probability unknown 0.970" in opened.locator("#facts").text_content()
+    assert not opened.locator("#gallery").is_visible()
+    opened.get_by_role("link", name="Next").click()
+    opened.locator("#view-title", has_text="cow 9.png").wait_for()
+    opened.get_by_role("link", name="Previous").click()
+    opened.locator("#view-title", has_text="cow 10.png").wait_for()
+    opened.get_by_role("link", name="All images").click()
+    opened.locator("#gallery").wait_for()
+    assert not opened.locator("#view").is_visible()
+    assert opened.evaluate("document.activeElement.textContent").strip().startswith("cow 10.png")
+    opened.go_back()
+    opened.locator("#view").wait_for()
+    assert title.text_content() == "cow 10.png"
+
+
+def test_the_next_image_is_the_next_of_those_shown(show, page):
+    opened = show(page)
+    opened.fill("#name", "cow")
+    opened.select_option("#order", "name")
+    opened.get_by_role("link", name="cow 9.png").click()
+    opened.get_by_role("link", name="Next").click()
+    opened.locator("#view-title", has_text="cow 10.png").wait_for()
+    assert opened.locator("#next").get_attribute("href") is None
+
+
+def test_an_address_leads_to_an_image_and_one_of_none_to_all(show, page):
+    assert show(page, anchor="#image-5").locator("#view-title").text_content() == "dog.png"
+    opened = show(page, anchor="#image-77")
+    assert opened.locator("#gallery").is_visible()
+    assert not opened.locator("#view").is_visible()
+
+
+def test_everything_by_keyboard_alone(show, page):
+    """From the top of the page by Tab, Enter, arrows and Escape: sort, open, choose a layer, read pixels, go back."""
+    opened = show(page)
+    keys = opened.keyboard
+
+    def tab_to(selector):
+        for _ in range(40):
+            keys.press("Tab")
+            if opened.evaluate("selector => document.activeElement.matches(selector)", selector):
+                outline = opened.evaluate("""() => {
+                    const one = document.activeElement;
+                    const drawn = one.type === "radio" ? one.nextElementSibling : one;
+                    return getComputedStyle(drawn).outlineStyle;
+                }""")
+                assert outline == "solid", f"no ring around {selector}"
+                return
+        pytest.fail(f"Tab does not reach {selector}")
+
+    tab_to("#theme")
+    keys.press("Enter")
+    assert opened.evaluate("document.documentElement.style.colorScheme") == "dark"
+    tab_to("#order")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    opened.locator("#cards li:first-child", has_text="eel.png").wait_for()
+    tab_to("#name")
+    keys.type("cow")
+    tab_to("#least-uncertainty")
+    keys.press("End")
+    assert shown(opened) == []
+    keys.press("Home")
+    assert shown(opened) == ["cow 9", "cow 10"]
+    tab_to("#cards a")
+    keys.press("Enter")
+    opened.locator("#view-title:focus").wait_for()
+    tab_to("input[name=layer]")
+    keys.press("ArrowLeft")
+    assert opened.locator(".layer-title").text_content() == "importance p"
+    tab_to("#strength")
+    keys.press("ArrowRight")
+    assert opened.locator("#strength-shown").text_content() == "71 %"
+    tab_to("canvas.picture")
+    place = opened.locator(".reading dd").first
+    assert place.text_content() == "12, 12"
+    keys.press("ArrowLeft")
+    keys.press("ArrowUp")
+    assert place.text_content() == "11, 11"
+    keys.press("Shift+ArrowDown")
+    assert place.text_content() == "11, 21"
+    keys.press("Shift+ArrowDown")
+    assert place.text_content() == "11, 23"
+    assert "column, row 11, 23; importance 0." in opened.locator("#spoken").text_content()
+    tab_to("summary")
+    keys.press("Enter")
+    assert opened.locator(".provenance").is_visible()
+    keys.press("Escape")
+    opened.locator("#gallery").wait_for()
+    assert opened.evaluate("document.activeElement.textContent").strip().startswith("cow 9.png")
