@@ -41,8 +41,7 @@ def faults(opened):
     return [(one["id"], one["impact"], one["nodes"][0]["html"][:200]) for one in found]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 360])
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (360, "dark")])
 @pytest.mark.parametrize("kind", ["explain", "screen", "screen, opened"])
 def test_no_faults_and_nothing_cut_off(show, explain_page, screen_page, kind, width, scheme):
     page, anchor = (explain_page, "") if kind == "explain" else (screen_page, "#image-2" if "opened" in kind else "")

@@ -1,6 +1,5 @@
 """A page as a user gets it: from the command, with an encoder, opened from the folder."""
 
-import pytest
 from command import SMALL, run_here
 from skimage import data
 from skimage.io import imsave
@@ -8,15 +7,12 @@ from skimage.io import imsave
 from repeat_xai.types import Explanation
 
 
-@pytest.mark.parametrize("command", ["explain", "screen"])
-def test_a_run_can_be_looked_into(show, tmp_path, monkeypatch, capsys, command):
+def test_a_run_can_be_looked_into(show, tmp_path, monkeypatch, capsys):
     (tmp_path / "photos").mkdir()
     for name in ("chelsea", "coffee"):
         imsave(tmp_path / "photos" / f"{name}.png", getattr(data, name)()[::2, ::2])
-    options = ["--method", "repeat,relax", "--pool-size", 128] if command == "explain" else []
-    status, said = run_here(
-        monkeypatch, capsys, command, tmp_path / "photos", "--out", tmp_path / "out", *SMALL, "--masks", 40, *options
-    )
+    options = ["--out", tmp_path / "out", *SMALL, "--method", "repeat,relax", "--masks", 40, "--pool-size", 128]
+    status, said = run_here(monkeypatch, capsys, "explain", tmp_path / "photos", *options)
     assert (status, said.err) == (0, "")
     opened = show(tmp_path / "out" / "index.html", anchor="#image-2")
     name = opened.locator("#view-title").text_content()
@@ -28,4 +24,4 @@ def test_a_run_can_be_looked_into(show, tmp_path, monkeypatch, capsys, command):
         shown = float(tile.locator(".reading dd[data-value]").first.get_attribute("data-value"))
         reach = (found.importance.max() - found.importance.min()).item()
         assert abs(shown - found.importance[row, column].item()) <= 0.51 * reach / 65534
-    assert opened.locator(".tile").count() == (2 if command == "explain" else 1)
+    assert opened.locator(".tile").count() == 2
