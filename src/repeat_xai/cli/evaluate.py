@@ -56,6 +56,7 @@ def evaluate(
     protocol: Annotated[
         Protocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
     ] = "paper",
+    size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
     estimator: Annotated[Estimator, typer.Option(help="Of REPEAT: the paper's, or from one designed pool.")] = "exact",
     masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats.")] = 10,
@@ -72,7 +73,7 @@ def evaluate(
     asked = Evaluation(
         dataset=dataset,
         against=tuple(against or ()),
-        networks=tuple(network_of(text, protocol) for text in encoder or ["efficientnet_lite0"]),
+        networks=tuple(network_of(text, protocol, size) for text in encoder or ["efficientnet_lite0"]),
         methods=named(
             expected(methods), repeat=repeat, relax=relax, options=Options(), by=InputDropout(), passes=passes
         ),
@@ -100,7 +101,7 @@ def evaluate(
     raise typer.Exit(1 if failed else 0)
 
 
-def network_of(text: str, protocol: Protocol) -> Network:
+def network_of(text: str, protocol: Protocol, size: int | None = None) -> Network:
     """An encoder as NAME or NAME=WEIGHTS."""
     name, _, weights = text.partition("=")
-    return Network(name=name, weights=weights or None, fit=SIDE if protocol == "paper" else None)
+    return Network(name=name, weights=weights or None, size=size, fit=SIDE if protocol == "paper" else None)

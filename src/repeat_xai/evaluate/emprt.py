@@ -3,7 +3,7 @@
     (H_random − H_trained) / H_trained            H the histogram entropy of the map
 
 Above zero if the map of a randomised encoder is the more complex one, as it should be. Undefined, NaN, where the map of
-the trained encoder is constant.
+the trained encoder is constant, or float32's rounding has left nothing of a map.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
+    from repeat_xai.evaluate.metric import Maps, Scores
+
+STEPS = 1000
+"""Of float32 that a map must span for its histogram to say anything."""
 Of = Literal["importance", "uncertainty"]
 
 
@@ -40,20 +44,26 @@ def emprt(
         raise ConfigurationError("there are no images to explain")
     blank = randomised(encoder, randomise)
     trained, random = (
-        torch.stack([histogram_entropy(map_of(method(one, image, seed=seed), of)) for image in images])
+        torch.stack([entropy(map_of(method(one, image, seed=seed), of)) for image in images])
         for one in (encoder, blank)
     )
-    return change(trained, random, of)
+    return change(trained, random)
 
 
-def change(trained: Float[Tensor, " images"], random: Float[Tensor, " images"], of: Of) -> Float[Tensor, " images"]:
-    """Of the histogram entropy.
+def change(trained: Float[Tensor, " images"], random: Float[Tensor, " images"]) -> Float[Tensor, " images"]:
+    """Of the entropy, as a share of the trained encoder's."""
+    return torch.where(trained > 0, (random - trained) / trained, torch.nan)
 
-    A randomised encoder's similarities may all lie so near 1 that importance is constant in float32: where they do,
-    there is nothing to compare.
+
+def entropy(maps: Maps) -> Scores:
+    """Histogram entropy, NaN where rounding has left nothing to count.
+
+    A randomised encoder's similarities may all lie so near 1 that float32, in which explanations hold their maps, has
+    but a few values for the importance of all pixels.
     """
-    lost = (trained <= 0) | ((random <= 0) & (of == "importance"))
-    return torch.where(lost, torch.nan, (random - trained) / trained)
+    low, high = maps.flatten(-2).aminmax(dim=-1)
+    grain = torch.finfo(torch.float32).eps * torch.maximum(low.abs(), high.abs())
+    return torch.where(high - low < STEPS * grain, torch.nan, histogram_entropy(maps))
 
 
 def map_of(explanation: object, of: Of) -> Tensor:

@@ -115,7 +115,7 @@ class Emprt:
     def values(self, case: Case, found: Found) -> Tensor:
         name = f"histogram_entropy.{_map(self.of, case)}"
         trained, random = (scores(found(setting), name) for setting in self.settings(case))
-        return change(trained, random, self.of)
+        return change(trained, random)
 
     def cell(self, case: Case, found: Found) -> Summary:
         return summary(self.values(case, found))
@@ -159,7 +159,10 @@ class Detection:
         return None
 
     def cell(self, case: Case, found: Found) -> Summary:
-        known, unknown = self.scores(case, found)
+        try:
+            known, unknown = self.scores(case, found)
+        except ConfigurationError:  # too few codes to judge others by
+            return NOTHING
         undefined = int((~known.isfinite()).sum() + (~unknown.isfinite()).sum())
         known, unknown = known[known.isfinite()], unknown[unknown.isfinite()]
         if not len(known) or not len(unknown):
@@ -191,7 +194,8 @@ class Detection:
 
 def scores(rows: Sequence[Row | None], name: str) -> Tensor:
     """One score of each row, NaN where there is none."""
-    return torch.tensor([float("nan") if row is None else row.scores.get(name, float("nan")) for row in rows]).double()
+    found = [float("nan") if row is None else row.scores.get(name, float("nan")) for row in rows]
+    return torch.tensor(found, dtype=torch.float64)
 
 
 def _codes(sets: Sequence[Sequence[Row | None]]) -> list[Tensor]:
@@ -263,7 +267,7 @@ class OverRuns:
 
     def cell(self, case: Case, found: Found) -> Summary:
         means = [self.column.cell(one, found).mean for one in self._runs(case)]
-        return summary(torch.tensor([float("nan") if mean is None else mean for mean in means]))
+        return summary(torch.tensor([float("nan") if mean is None else mean for mean in means], dtype=torch.float64))
 
     def _runs(self, case: Case) -> list[Case]:
         seed = case.setting.seed

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, final, runtime_checkable
 
@@ -17,8 +18,9 @@ import torch
 
 from repeat_xai.calls import metering
 from repeat_xai.detect import AGGREGATES
-from repeat_xai.errors import RepeatError, at_least
+from repeat_xai.errors import ConfigurationError, RepeatError, at_least
 from repeat_xai.evaluate import METRICS, deletion, local_lipschitz
+from repeat_xai.evaluate.emprt import entropy
 from repeat_xai.evaluate.shaken import Numbers
 from repeat_xai.importance.relax import Relax
 from repeat_xai.methods import Method
@@ -96,10 +98,12 @@ def scored(explanation: Explanation, mask: Bool[Tensor, "height width"] | None) 
     maps = {of: values for of, values in maps.items() if not values.isnan().any()}
     stack = torch.stack(list(maps.values()))
     columns = {name: metric(stack) for name, metric in METRICS.items() if metric.needs == "maps"}
+    columns["histogram_entropy"] = entropy(stack)
     columns |= {name: aggregate(stack) for name, aggregate in AGGREGATES.items()}
-    if mask is not None:
-        masks = mask.expand_as(stack)
-        columns |= {name: metric(stack, masks) for name, metric in METRICS.items() if metric.needs == "masks"}
+    for metric in METRICS.values():
+        if mask is not None and metric.needs == "masks":
+            with suppress(ConfigurationError):  # of maps with fewer pixels than it counts
+                columns[metric.name] = metric(stack, mask.expand_as(stack))
     return {
         f"{name}.{of}": value
         for name, column in columns.items()

@@ -1,0 +1,126 @@
+"""Judging methods on a dataset by command: tables from rows, and a run that goes on where it broke off."""
+
+import csv
+import json
+
+import PIL.Image
+import pytest
+from command import run_here
+from skimage import data
+
+from repeat_xai.store import MapStore, Store
+
+FEW = ["--masks", 16, "--repeats", 2, "--encoder", "torchvision:squeezenet1_1=random", "--device", "cpu"]
+FEW += ["--protocol", "encoder", "--size", 64]
+
+
+def crops(folder, photo, count):
+    folder.mkdir()
+    for i in range(count):
+        PIL.Image.fromarray(photo[10 * i : 10 * i + 150, 10 * i : 10 * i + 180]).save(folder / f"{i}.png")
+    return folder
+
+
+@pytest.fixture
+def cats(tmp_path):
+    return crops(tmp_path / "cats", data.chelsea(), 5)
+
+
+@pytest.fixture
+def rockets(tmp_path):
+    return crops(tmp_path / "rockets", data.rocket(), 5)
+
+
+@pytest.fixture
+def evaluate(monkeypatch, capsys, tmp_path):
+    def command(*options):
+        return run_here(monkeypatch, capsys, "evaluate", "--out", tmp_path / "out", *FEW, *options)
+
+    return command
+
+
+def numbers(path):
+    with path.open(newline="") as file:
+        return {(row["method"], row["column"]): row for row in csv.DictReader(file)}
+
+
+def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, rockets, evaluate, tmp_path):
+    asked = ["--dataset", cats, "--against", rockets, "--metrics", "complexity,emprt,ood,codes", "--baseline", "relax"]
+    status, said = evaluate(*asked)
+    assert status == 0, said.err
+    assert "40 of 40 rows to make" in said.err  # of cats, cats randomised and rockets by two methods, and codes
+    out = tmp_path / "out"
+    names = {path.name for path in out.iterdir()}
+    assert {"evaluation.md", "evaluation.tex", "evaluation.csv", "codes.csv", "run.json", "rows"} <= names
+    assert {f"{kind}-squeezenet1_1-{rockets}.png".replace("/", "_") for kind in ("histograms", "roc")} <= names
+    table = numbers(out / "evaluation.csv")
+    rows = [row for row in Store(out / "rows").rows().values() if "cats" in row.dataset and row.method == "Relax"]
+    trained = [row.scores["complexity.importance"] for row in rows if "randomised" not in row.setting]
+    assert float(table["relax", "complexity (I)"]["mean"]) == pytest.approx(sum(trained) / 5, abs=1e-12)
+    assert table["repeat", "complexity (I)"]["p"]
+    assert table["relax", "complexity (I)"]["p"] == ""
+    assert ("repeat, binary votes", "eMPRT (U)") in table
+    assert json.loads((out / "run.json").read_text())["images"] == {str(cats): 5, str(rockets): 5}
+    again = evaluate(*asked)
+    assert again[0] == 0
+    assert "0 of 40 rows to make" in again[1].err
+    assert numbers(out / "evaluation.csv") == table
+
+
+def test_a_killed_run_has_made_what_it_made(cats, evaluate, tmp_path, monkeypatch):
+    """More images later, and more metrics, make only what is missing."""
+    assert evaluate("--dataset", cats, "--images", 2, "--methods", "relax")[0] == 0
+    status, said = evaluate("--dataset", cats, "--images", 4, "--methods", "relax", "--metrics", "sparseness")
+    assert "2 of 4 rows to make" in said.err
+    assert numbers(tmp_path / "out/evaluation.csv")["relax", "sparseness (I)"]["images"] == "4"
+
+
+def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path):
+    good = (cats / "3.png").read_bytes()
+    (cats / "3.png").write_bytes(good[:200])
+    status, said = evaluate("--dataset", cats, "--methods", "relax")
+    assert status == 1
+    assert "3.png (200 bytes): the image is damaged or cut short" in said.err
+    assert "1 rows failed" in said.err
+    row = numbers(tmp_path / "out/evaluation.csv")["relax", "complexity (I)"]
+    assert (row["images"], row["undefined"]) == ("4", "1")
+    (cats / "3.png").write_bytes(good)
+    status, said = evaluate("--dataset", cats, "--methods", "relax")
+    assert (status, "1 of 5 rows to make" in said.err) == (0, True)
+
+
+def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
+    assert evaluate("--dataset", cats, "--images", 2, "--methods", "repeat", "--maps")[0] == 0
+    row = next(iter(Store(tmp_path / "out/rows").rows().values()))
+    kept = MapStore(tmp_path / "out/maps.zarr")
+    number = ["0.png", "1.png", "2.png", "3.png", "4.png"].index(row.image.split(" ")[0])
+    found = kept.read(json.loads(row.setting), number, "uncertainty")
+    assert float(found.astype("float64").mean()) == pytest.approx(row.scores["mean.uncertainty"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--metrics", "beauty"], "unknown metric 'beauty'; choose one of: complexity"),
+        (["--metrics", "ood"], "ood: compares datasets; say which by --against"),
+        (["--baseline", "lime"], "unknown baseline 'lime'"),
+        (["--images", 9], "has 5 images, not 9"),
+        (["--methods", "magic"], "unknown method 'magic'"),
+        (["--encoder", "torchvision:squeezenet1_1=random"], "two encoders have the same name"),
+    ],
+)
+def test_nonsense_is_refused_in_a_line(cats, evaluate, options, words):
+    status, said = evaluate("--dataset", cats, *options)
+    assert status == 2
+    assert words in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+def test_every_further_metric_has_its_numbers(cats, evaluate, tmp_path):
+    metrics = "deletion,insertion,local_lipschitz,sparseness"
+    asked = ["--dataset", cats, "--images", 2, "--methods", "relax", "--metrics", metrics, "--draws", 2, "--runs", 2]
+    assert evaluate(*asked)[0] == 0
+    table = numbers(tmp_path / "out/evaluation.csv")
+    for title in ("deletion (I)", "insertion (I)", "local lipschitz (I)"):
+        assert float(table["relax", title]["mean"]) > 0
+    assert table["relax", "deletion (I), 2 runs"]["images"] == "2"

@@ -1,0 +1,83 @@
+"""Tables as people read them, and as programs do."""
+
+import csv
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from repeat_xai.evaluate import Comparison, Summary
+from repeat_xai.experiment.columns import NOTHING
+from repeat_xai.experiment.table import Cell, Table
+from repeat_xai.tables import comma_separated, latex, markdown, on_screen, write
+
+
+def cell(mean, p=None, printed=None):
+    beside = None if p is None else Comparison(0.5, p, p, 9)
+    return Cell(Summary(mean, 0.2, mean - 0.1, mean + 0.3, 9, 1), beside, printed)
+
+
+@pytest.fixture
+def table():
+    return Table(
+        title="Two of each",
+        notes=("9 images",),
+        columns=("depth_of (I)", "breadth (U)"),
+        better=("higher", "lower"),
+        lines={
+            ("net", "one"): (cell(1.0, p=0.01), cell(2.0, printed=2.1)),
+            ("net", "two"): (cell(3.0, p=0.5), cell(4.0)),
+            ("net", "three"): (cell(2.0), Cell(NOTHING)),
+        },
+    )
+
+
+def test_markdown_has_a_row_a_line_with_interval_star_and_what_was_printed(table):
+    rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
+    assert rows[0] == "| encoder | method | depth_of (I) ↑ | breadth (U) ↓ |"
+    assert rows[2] == "| net | one | 1.000 [0.900, 1.300]* | **2.000 [1.900, 2.300] (paper 2.1)** |"
+    assert rows[3] == "| net | two | **3.000 [2.900, 3.300]** | 4.000 [3.900, 4.300] |"
+    assert rows[4] == "| net | three | 2.000 [1.900, 2.300] | – |"
+    assert markdown(table).rstrip().endswith("9 images")
+
+
+def test_with_fewer_methods_than_columns_methods_stand_beside_each_other(table):
+    few = {labels: cells for labels, cells in table.lines.items() if labels[1] == "one"}
+    rows = [line for line in markdown(Table(**vars(table) | {"lines": few})).splitlines() if line.startswith("|")]
+    assert rows[0] == "| encoder |  | one |"
+    assert rows[2].startswith("| net | depth_of (I) ↑ | 1.000")
+    assert len(rows) == 4
+
+
+def test_latex_escapes_what_it_would_stumble_over(table):
+    text = latex(table)
+    assert r"depth\_of (I) $\uparrow$" in text
+    assert r"\textbf{3.000 [2.900, 3.300]}" in text
+    assert text.count(r"\\") == 4
+    assert not re.search(r"(?<!\\)[_%#]", text)
+    assert [text.count(f"\\{word}") for word in ("toprule", "midrule", "bottomrule")] == [1, 1, 1]
+
+
+def test_csv_holds_every_number_in_full(table):
+    rows = list(csv.DictReader(io.StringIO(comma_separated(table))))
+    assert len(rows) == 6
+    assert rows[0] == {
+        "encoder": "net", "method": "one", "column": "depth_of (I)", "better": "higher", "mean": "1.0",
+        "deviation": "0.2", "low": "0.9", "high": "1.3", "images": "9", "undefined": "1", "difference": "0.5",
+        "p": "0.01", "p_corrected": "0.01", "printed": "",
+    }  # fmt: skip
+    assert (rows[1]["printed"], rows[5]["mean"]) == ("2.1", "")
+
+
+def test_on_screen_there_is_half_the_interval(table):
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(on_screen(table))
+    assert "3.000 ±0.200" in console.export_text()
+
+
+def test_all_formats_are_written(table, tmp_path):
+    paths = write(table, tmp_path, "mine")
+    assert [path.name for path in paths] == ["mine.md", "mine.tex", "mine.csv"]
+    assert all(path.stat().st_size > 100 for path in paths)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
