@@ -88,7 +88,7 @@ class Worker:
             number = begun.popleft()
             try:
                 if self.maps is not None and found.explanation is not None:
-                    self.maps.write(about, number, len(dataset), found.explanation)
+                    self.maps.write(about, dataset.keys, number, found.explanation)
             except OutputError as error:
                 found = Found(failure=str(error))
             yield row(number, found)

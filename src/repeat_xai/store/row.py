@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
+from repeat_xai.errors import ConfigurationError
+
+SEEDS = 2**64
+"""As many as a row has room for."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -29,3 +34,7 @@ class Row:
     """Why there are no numbers."""
     setting: str
     """In full, as JSON."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < SEEDS:
+            raise ConfigurationError(f"a row keeps seeds from 0 to 2⁶⁴ − 1, not {self.seed}")

@@ -1,0 +1,90 @@
+"""A folder of files on a disk or behind any URL that fsspec knows: a file is there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import uuid
+from pathlib import Path
+from typing import final
+
+from repeat_xai.errors import OutputError, reason
+from repeat_xai.files import writing
+
+SUFFIX = ".parquet"
+OBJECTS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
+"""Where a file appears whole even if whoever writes it is killed; elsewhere it is written beside its place."""
+
+
+class GoneError(Exception):
+    """A file that was listed is there no more."""
+
+
+@final
+class Folder:
+    """Its files are those with the suffix, but for hidden ones, which are not finished."""
+
+    def __init__(self, url: str | Path) -> None:
+        import fsspec
+        from fsspec.implementations.local import LocalFileSystem
+
+        self.url = str(url)
+        try:
+            if isinstance(url, Path):
+                self._files, self._path = LocalFileSystem(), url.absolute().as_posix()
+            else:
+                self._files, self._path = fsspec.core.url_to_fs(url)
+            self._files.makedirs(self._path, exist_ok=True)
+        except (OSError, ValueError, ImportError) as error:
+            raise OutputError(f"{url}: cannot be opened as a store ({reason(error)})") from error
+        self._on_disk = isinstance(self._files, LocalFileSystem)
+        protocols = self._files.protocol
+        self._whole = not OBJECTS.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every file, by name."""
+        try:
+            self._files.invalidate_cache(self._path)  # others write here too
+            found = self._files.ls(self._path, detail=True)
+        except OSError as error:
+            raise OutputError(f"{self.url}: cannot be read ({reason(error)})") from error
+        sizes = {entry["name"]: int(entry["size"] or 0) for entry in found if entry["type"] == "file"}
+        return {name: sizes[name] for name in sorted(sizes) if _finished(name)}
+
+    def read(self, name: str) -> bytes:
+        try:
+            content: bytes = self._files.cat_file(name)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) or error.errno == errno.ESTALE:
+                raise GoneError(name) from error
+            raise OutputError(f"{name}: cannot be read ({reason(error)})") from error
+        return content
+
+    def write(self, content: bytes) -> None:
+        """Under a name of its own."""
+        name = f"{uuid.uuid4().hex}{SUFFIX}"
+        path, draft = (f"{self._path.rstrip('/')}/{dot}{name}" for dot in ("", "."))
+        if self._on_disk:
+            with writing(Path(path)) as beside, beside.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            return
+        try:
+            self._files.pipe_file(path if self._whole else draft, content)
+            if not self._whole:
+                self._files.mv(draft, path)
+        except OSError as error:
+            raise OutputError(f"{self.url}: cannot be written ({reason(error)})") from error
+
+    def remove(self, name: str) -> None:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                self._files.rm_file(name)
+        except OSError as error:
+            raise OutputError(f"{name}: cannot be removed ({reason(error)})") from error
+
+
+def _finished(name: str) -> bool:
+    return name.endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")
