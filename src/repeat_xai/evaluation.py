@@ -10,6 +10,7 @@ from typing import Any, final
 
 import torch
 
+from repeat_xai.datasets import Dataset
 from repeat_xai.detect import mixture, roc
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiment.columns import Case, Detection, Found
@@ -34,6 +35,9 @@ class Campaign:
 
     sheets: Sequence[Sheet]
     images: int | None
+    """Of each dataset; all, if not told."""
+    at_most: bool = False
+    """Whether a dataset may have fewer."""
     seed: int
     """What images are drawn by."""
     store: Store
@@ -51,10 +55,9 @@ class Campaign:
         return {name: self._drawn(name) for name in names}
 
     def _drawn(self, name: str) -> list[int]:
-        clean, found = name.partition("+")[0], self.worker.dataset(name)
-        if clean == name:
-            return found.drawn(self.images, seed=self.seed)
-        return replace(found, name=clean).drawn(self.images, seed=self.seed)
+        found = self.worker.dataset(name)
+        images = min(self.images, len(found)) if self.images is not None and self.at_most else self.images
+        return replace(found, name=clean_name(found)).drawn(images, seed=self.seed)
 
     @property
     def rows(self) -> int:
@@ -73,12 +76,29 @@ class Campaign:
         """What is done."""
         return results(self.settings, self.numbers, self.store, self.worker)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What every table says of how it was made."""
+        sets = ", ".join(f"{len(numbers)} images of {Path(name).name}" for name, numbers in self.numbers.items())
+        encoders = {s.network.label: self.worker.encoder(s.network) for s in self.settings if not s.network.randomise}
+        weights = "; ".join(f"{label} {encoder.weights}" for label, encoder in encoders.items())
+        return (
+            f"{sets}, drawn by seed {self.seed}. Weights: {weights}.",
+            "In brackets 95 % intervals over images drawn again; the best of an encoder's is bold.",
+        )
 
-def tables(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Table]:
+
+def clean_name(dataset: Dataset) -> str:
+    """A poisoned dataset is drawn as the clean one, so that the same images are in both."""
+    return "cifar10" if dataset.name.startswith("cifar10+") else dataset.name
+
+
+def tables(campaign: Campaign, found: Found, folder: Path, notes: Sequence[str] = ()) -> list[Table]:
     """Every sheet filled, and written in every format."""
     made = []
-    for sheet in sheets:
-        made.append(sheet.table(found))
+    for sheet in campaign.sheets:
+        table = sheet.table(found)
+        made.append(replace(table, notes=(*table.notes, *notes, *campaign.notes)))
         write(made[-1], folder, sheet.name)
     return made
 

@@ -149,7 +149,7 @@ def _star(cell: Cell) -> str:
 
 
 def _printed(cell: Cell) -> str:
-    return "" if cell.printed is None else f" (paper {cell.printed:g})"
+    return "" if cell.printed is None else f" (paper {cell.printed:.3f})"
 
 
 def _latex_row(parts: list[str]) -> str:

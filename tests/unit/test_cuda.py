@@ -163,3 +163,13 @@ def test_noise_and_spread_on_the_gpu_are_named_by_their_seed():
         method = rx.Spread(base=base, passes=3)
         first, again = (method(encoder, image, seed=0) for _ in range(2))
         torch.testing.assert_close(first.importance, again.importance, atol=1e-9, rtol=1e-5)
+
+
+def test_an_encoder_forgets_the_same_on_every_device():
+    network = nn.Sequential(nn.Conv2d(3, 8, 5), nn.ReLU(), nn.Flatten(), nn.LazyLinear(4))
+    network(torch.zeros(1, 3, 16, 16))
+    here, there = (
+        rx.evaluate.randomised(rx.load_encoder(network, device=device, size=16)).module.state_dict()
+        for device in ("cpu", "cuda")
+    )
+    assert all(torch.equal(values, there[name].cpu()) for name, values in here.items())

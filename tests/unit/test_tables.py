@@ -36,7 +36,7 @@ def table():
 def test_markdown_has_a_row_a_line_with_interval_star_and_what_was_printed(table):
     rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
     assert rows[0] == "| encoder | method | depth_of (I) ↑ | breadth (U) ↓ |"
-    assert rows[2] == "| net | one | 1.000 [0.900, 1.300]* | **2.000 [1.900, 2.300] (paper 2.1)** |"
+    assert rows[2] == "| net | one | 1.000 [0.900, 1.300]* | **2.000 [1.900, 2.300] (paper 2.100)** |"
     assert rows[3] == "| net | two | **3.000 [2.900, 3.300]** | 4.000 [3.900, 4.300] |"
     assert rows[4] == "| net | three | 2.000 [1.900, 2.300] | – |"
     assert markdown(table).rstrip().endswith("9 images")

@@ -12,6 +12,7 @@ from repeat_xai.cli.demo import demo
 from repeat_xai.cli.evaluate import evaluate
 from repeat_xai.cli.explain import explain
 from repeat_xai.cli.listing import list_names
+from repeat_xai.cli.reproduce import reproduce
 from repeat_xai.cli.screen import screen
 from repeat_xai.errors import ConfigurationError, RepeatError
 
@@ -27,6 +28,7 @@ app.command()(explain)
 app.command()(demo)
 app.command()(screen)
 app.command()(evaluate)
+app.command()(reproduce)
 app.command("list")(list_names)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from repeat_xai.cli.rows import announced, told
+from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
 from repeat_xai.evaluation import Campaign, figures, record, tables
 from repeat_xai.experiment.evaluation import Evaluation
@@ -89,11 +89,12 @@ def evaluate(
     )
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(out / "rows"), worker=worker)
     with interruptible():
-        work = campaign.missing()
-        announced(work, campaign.rows)
-        failed = told(campaign.fill(work, Local(worker=worker)), work)
+        failed = filled(campaign, Local(worker=worker))
     found = campaign.found()
-    for table in tables(campaign.sheets, found, out):
+    said = (
+        (f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05.",) if baseline else ()
+    )
+    for table in tables(campaign, found, out, said):
         Console().print(on_screen(table))
     figures(campaign.sheets, found, out)
     record(out, asked, campaign)

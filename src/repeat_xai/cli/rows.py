@@ -1,46 +1,67 @@
-"""Rows made before the user's eyes: a bar, and a line for each that fails."""
+"""Rows made before the user's eyes: what it will take, a bar, and a line for each failure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from repeat_xai.experiment.run import Work
+from repeat_xai.evaluation import Campaign
+from repeat_xai.experiment.probe import cost, first_of, timed
+from repeat_xai.experiment.run import Executor, Work
 from repeat_xai.store import Row
 
+LONG = 60.0
+"""Seconds from which it is said beforehand how long it will take."""
 
-def told(rows: Iterator[Row], work: Sequence[Work]) -> int:
-    """Make the rows; how many of them failed."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    failed = 0
-    said: set[str] = set()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=sum(len(part.numbers) for part in work))
-        for row in rows:
-            progress.update(task, advance=1, description=f"{row.encoder} · {row.method or row.measure} · {row.dataset}")
-            if row.failure is not None:
-                failed += 1
-                why = row.failure.replace(row.image, "").lstrip(": ")
-                if why not in said:
-                    said.add(why)
-                    progress.console.print(Text(f"repeat-xai: {row.dataset}, {row.image}: {why}"), soft_wrap=True)
+
+def filled(campaign: Campaign, executor: Executor) -> int:
+    """Make what is missing, one image of each setting first; how many rows failed."""
+    work = campaign.missing()
+    typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.rows:,} rows to make", err=True)
+    first, rest = first_of(work)
+    with _bar(_rows(work)) as tell:
+        probed = []
+        for row, waited in timed(campaign.fill(first, executor)):
+            tell(row)
+            probed.append((row, waited))
+        left = cost(probed, rest, work) if len(probed) == len(work) else None
+        if left is not None and left.seconds > LONG:
+            length = timedelta(seconds=round(left.seconds))
+            typer.echo(f"repeat-xai: {left.rows:,} more rows, {left.calls:,} encoder calls, about {length}", err=True)
+        failed = sum(row.failure is not None for row, _ in probed)
+        for row in campaign.fill(rest, executor):
+            tell(row)
+            failed += row.failure is not None
     if failed:
         typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them anew", err=True)
     return failed
 
 
-def announced(work: Sequence[Work], rows: int) -> None:
-    """What is to be done, on standard error."""
-    left = sum(len(part.numbers) for part in work)
-    typer.echo(f"repeat-xai: {left:,} of {rows:,} rows to make", err=True)
+@contextmanager
+def _bar(rows: int) -> Iterator[Callable[[Row], None]]:
+    """A bar on a terminal; each reason for a failure is said once."""
+    console = Console(stderr=True)
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times)
+    said: set[str] = set()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=rows)
+
+        def tell(row: Row) -> None:
+            progress.update(task, advance=1, description=f"{row.encoder} · {row.method or row.measure} · {row.dataset}")
+            why = (row.failure or "").replace(row.image, "").lstrip(": ")
+            if why and why not in said:
+                said.add(why)
+                progress.console.print(Text(f"repeat-xai: {row.dataset}, {row.image}: {why}"), soft_wrap=True)
+
+        yield tell
+
+
+def _rows(work: Sequence[Work]) -> int:
+    return sum(len(part.numbers) for part in work)

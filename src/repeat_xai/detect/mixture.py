@@ -83,8 +83,8 @@ class Mixture:
         return unknown - known
 
 
-def mixture(scores: Float[Tensor, " images"], *, seed: int = 0) -> Mixture:
-    """The mixture that describes the scores best."""
+def mixture(scores: Float[Tensor, " images"], *, starts: int = STARTS, seed: int = 0) -> Mixture:
+    """The mixture that describes the scores best, of those found from so many starts."""
     from sklearn.mixture import GaussianMixture
 
     values = scores.detach().double().cpu().numpy()
@@ -98,7 +98,7 @@ def mixture(scores: Float[Tensor, " images"], *, seed: int = 0) -> Mixture:
         return Mixture(weights=(0.5, 0.5), means=(centre, centre), deviations=(same, same), gain=-math.inf)
     rows = ((values - centre) / scale)[:, None]
     state = fold(seed, "mixture") % 2**32
-    one, two = (GaussianMixture(n, n_init=STARTS if n > 1 else 1, random_state=state).fit(rows) for n in (1, 2))
+    one, two = (GaussianMixture(n, n_init=starts if n > 1 else 1, random_state=state).fit(rows) for n in (1, 2))
     order = np.argsort(two.means_[:, 0])
     weights, means, deviations = (
         tuple(float(v) for v in parameter[order])

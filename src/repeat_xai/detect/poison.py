@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 LEVEL = 0.95
+STARTS = 2
+"""Of each draw's mixture: there are many."""
 
 
 class Detection(NamedTuple):
@@ -64,7 +66,7 @@ def detection(
         stream = fold(seed, "poison", draw)
         order = np.argsort(uniforms(stream, start=0, stop=1, width=n)[0], kind="stable")
         known, unknown = clean[order[many:]], poisoned[order[:many]]
-        split = mixture(torch.cat((known, unknown)), seed=stream)
+        split = mixture(torch.cat((known, unknown)), starts=STARTS, seed=stream)
         parts = ((split.posterior(known), split.posterior(unknown)), (known, unknown))
         found.append([quality(*some).auroc for some in parts])
     posterior, raw = (_summary(np.array(values), n) for values in zip(*found, strict=True))

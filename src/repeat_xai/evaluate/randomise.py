@@ -35,7 +35,7 @@ def randomised(encoder: Encoder, randomise: Randomise = "quantus") -> TorchEncod
     It is run by torch, never in half precision, and in double where codes hardly differ: else they would be lost.
     """
     given, names = _layers(encoder, randomise)
-    module = copy.deepcopy(given.module).requires_grad_(False)
+    module = _copied(given.module)
     for name in reversed(names):
         _forget(module.get_submodule(name), randomise)
     return _with(given, module, f"randomised ({randomise})")
@@ -59,7 +59,7 @@ def _steps(
 ) -> Iterator[tuple[str, TorchEncoder]]:
     module = given.module
     for name in names:
-        module = copy.deepcopy(given.module if order == "independent" else module).requires_grad_(False)
+        module = _copied(given.module if order == "independent" else module)
         _forget(module.get_submodule(name), randomise)
         layer = name or given.name
         yield layer, _with(given, module, f"randomised ({randomise}, {order}) as far as {layer}")
@@ -88,9 +88,8 @@ def _way(layer: nn.Module, randomise: Randomise) -> str | None:
 
 def _forget(layer: nn.Module, randomise: Randomise) -> None:
     """Reset the layer, or shuffle what it holds itself, from the one seed; torch's generators go on as they were."""
-    devices = {p.device for p in layer.parameters() if p.device.type == "cuda"}
     way = _way(layer, randomise)
-    with torch.random.fork_rng(devices=devices), torch.no_grad():
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(SEED)
         if way:
             getattr(layer, way)()
@@ -100,10 +99,16 @@ def _forget(layer: nn.Module, randomise: Randomise) -> None:
             parameter.copy_(parameter.flatten()[order].view_as(parameter))
 
 
+def _copied(module: nn.Module) -> nn.Module:
+    """On the host, whose generator gives every device the same weights."""
+    return copy.deepcopy(module).cpu().requires_grad_(False)
+
+
 def _with(encoder: TorchEncoder, module: nn.Module, how: str) -> TorchEncoder:
-    blank = replace(encoder, module=module, weights=f"{encoder.weights}, {how}", runtime="torch")
+    there = copy.deepcopy(module).to(encoder.device)
+    blank = replace(encoder, module=there, weights=f"{encoder.weights}, {how}", runtime="torch")
     if _moved(blank) < HARDLY:
-        return replace(blank, module=copy.deepcopy(module).double(), precision="float64")
+        return replace(blank, module=there.double(), precision="float64")
     return replace(blank, precision="float32")
 
 

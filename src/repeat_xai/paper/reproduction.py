@@ -8,7 +8,7 @@ from typing import NamedTuple, final, get_args
 
 from repeat_xai.errors import RepeatError
 from repeat_xai.evaluate.emprt import Of
-from repeat_xai.experiment.columns import Column, Mean
+from repeat_xai.experiment.columns import Case, Column, Mean
 from repeat_xai.experiment.measures import Robustness
 from repeat_xai.experiment.setting import Network, Setting
 from repeat_xai.experiment.table import Sheet, cases, lines_of
@@ -16,13 +16,16 @@ from repeat_xai.experiment.worker import Worker
 from repeat_xai.paper.entry import Block, Entry
 from repeat_xai.paper.presets import PRESETS, Preset
 
+SIDE = 224
+"""Of the paper's images."""
+
 
 class Missing(NamedTuple):
-    """What a table asks for and is not at hand."""
+    """What tables ask for and is not at hand."""
 
-    table: str
     what: str
     why: str
+    tables: tuple[str, ...]
 
 
 @final
@@ -42,40 +45,50 @@ class Reproduction:
     def encoders(self, block: Block) -> list[Network]:
         """The paper's for this block, and those given."""
         given = {network.label: network for network in self.networks}
-        paper = [given.get(name, Network(name=f"torchvision:{name}")) for name in block.encoders]
+        paper = [given.get(name, Network(name=f"torchvision:{name}", fit=SIDE)) for name in block.encoders]
         if self.only_these:
             paper = [network for network in paper if network.label in given]
         return list(dict.fromkeys((*paper, *self.networks)))
 
-    def sheets(self, entry: Entry, worker: Worker) -> tuple[list[Sheet], list[Missing]]:
-        """A sheet a block, with the encoders and datasets that can be had."""
-        found, missing = [], []
-        for block in entry.blocks:
-            networks = []
-            for network in self.encoders(block):
+    def sheets(self, entries: Sequence[Entry], worker: Worker) -> tuple[list[Sheet], list[Missing]]:
+        """A sheet a block, with the encoders and datasets that can be had; what cannot is told once."""
+        why: dict[Network | str, str] = {}
+
+        def there(thing: Network | str) -> bool:
+            if thing not in why:
                 try:
-                    worker.encoder(network)
-                    networks.append(network)
+                    worker.encoder(thing) if isinstance(thing, Network) else worker.dataset(thing)
+                    why[thing] = ""
                 except RepeatError as error:
-                    missing.append(Missing(entry.name, network.label, str(error)))
-            try:
-                for dataset in {s.dataset for s in self.sheet(entry, block, [Network()]).settings}:
-                    worker.dataset(dataset)
-            except RepeatError as error:
-                missing.append(Missing(entry.name, block.dataset, str(error)))
-                networks = []
-            found.append(self.sheet(entry, block, networks))
+                    why[thing] = str(error)
+            return not why[thing]
+
+        found = []
+        lacking: dict[Network | str, list[str]] = {}
+        for entry in entries:
+            for block in entry.blocks:
+                datasets = dict.fromkeys(s.dataset for s in self.sheet(entry, block, [Network()]).settings)
+                things: list[Network | str] = [*datasets, *self.encoders(block)]
+                for thing in things:
+                    if not there(thing):
+                        lacking.setdefault(thing, []).append(entry.name)
+                networks = [network for network in self.encoders(block) if there(network)]
+                found.append(self.sheet(entry, block, networks if all(map(there, datasets)) else []))
+        missing = [
+            Missing(thing.label if isinstance(thing, Network) else thing, why[thing], tuple(dict.fromkeys(tables)))
+            for thing, tables in lacking.items()
+        ]
         return found, missing
 
     def sheet(self, entry: Entry, block: Block, networks: Sequence[Network]) -> Sheet:
         """One block with these encoders."""
-        methods = {name: self.preset.method(name) for name in block.methods}
-        base = Setting(dataset=block.dataset, method=methods[block.methods[0]], seed=self.seed)
+        methods = {_label(name): self.preset.method(name) for name in block.methods}
+        base = Setting(dataset=block.dataset, method=methods[_label(block.methods[0])], seed=self.seed)
         lines = cases(base, networks, lines_of(methods))
         if block.both_maps:
             maps: tuple[Of, ...] = get_args(Of)
             lines = {(e, f"{label}, {of}"): c._replace(of=of) for (e, label), c in lines.items() for of in maps}
-        others = {s.dataset for column in block.columns for c in lines.values() for s in column.settings(c)}
+        others = {s.dataset for column in block.columns for s in column.settings(Case(base))}
         against = sorted(others - {block.dataset})
         return Sheet(
             name="-".join([entry.name, block.dataset, *(other.partition("+")[2] for other in against if "+" in other)]),
@@ -83,10 +96,15 @@ class Reproduction:
             notes=tuple(note for note in (block.note,) if note),
             cases=lines,
             columns=[self._column(column) for column in block.columns],
-            printed={(e, label): values for e, rows in block.printed.items() for label, values in rows.items()},
+            printed={(e, _label(name)): values for e, rows in block.printed.items() for name, values in rows.items()},
         )
 
     def _column(self, column: Column) -> Column:
         if isinstance(column, Mean) and isinstance(column.measure, Robustness):
             return replace(column, measure=replace(column.measure, draws=self.draws))
         return column
+
+
+def _label(name: str) -> str:
+    """As the paper calls it."""
+    return name.removeprefix("once:")

@@ -70,7 +70,7 @@ def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, r
 def test_a_killed_run_has_made_what_it_made(cats, evaluate, tmp_path, monkeypatch):
     """More images later, and more metrics, make only what is missing."""
     assert evaluate("--dataset", cats, "--images", 2, "--methods", "relax")[0] == 0
-    status, said = evaluate("--dataset", cats, "--images", 4, "--methods", "relax", "--metrics", "sparseness")
+    _, said = evaluate("--dataset", cats, "--images", 4, "--methods", "relax", "--metrics", "sparseness")
     assert "2 of 4 rows to make" in said.err
     assert numbers(tmp_path / "out/evaluation.csv")["relax", "sparseness (I)"]["images"] == "4"
 

@@ -59,7 +59,7 @@ def test_every_image_is_as_likely_to_be_drawn():
     ],
 )
 def test_what_is_not_there_is_said_in_a_line(name, words, tmp_path):
-    with pytest.raises(rx.RepeatError, match=".") as refused:
+    with pytest.raises(rx.RepeatError) as refused:
         opened(name, root=tmp_path)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -6,7 +6,7 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from repeat_xai.detect import bootstrapped, mahalanobis, quality
-from repeat_xai.detect.interval import RESAMPLES, qualities
+from repeat_xai.detect.interval import qualities
 from repeat_xai.seeds import fold, uniforms
 
 
@@ -35,11 +35,12 @@ def test_a_resample_is_the_images_that_are_in_it():
     assert fpr95 == quality(torch.from_numpy(known[here]), torch.from_numpy(unknown[there])).fpr95
 
 
-def test_the_interval_is_that_of_a_loop_over_resamples():
+def test_the_interval_is_that_of_a_loop_over_resamples(monkeypatch):
+    monkeypatch.setattr("repeat_xai.detect.interval.RESAMPLES", 60)
     known, unknown = scores(0, 12), scores(1, 9)
     found = []
     drawn = [
-        (uniforms(fold(5, "bootstrap", kind, n), start=0, stop=RESAMPLES, width=n) * n).astype(int)
+        (uniforms(fold(5, "bootstrap", kind, n), start=0, stop=60, width=n) * n).astype(int)
         for kind, n in ((0, 12), (1, 9))
     ]
     for here, there in zip(*drawn, strict=True):

@@ -64,8 +64,8 @@ def test_the_posterior_is_that_of_the_mixture(monkeypatch):
     found = detection(drawn(200), drawn(200, 1) * 9 + 4, share=0.5, draws=1, seed=0)
     (clean, poisoned), (known, unknown) = seen
     split = mixture(torch.cat((known, unknown)))
-    np.testing.assert_allclose(clean, split.posterior(known), atol=1e-3)
-    np.testing.assert_allclose(poisoned, split.posterior(unknown), atol=1e-3)
+    np.testing.assert_allclose(clean, split.posterior(known), atol=2e-2)
+    np.testing.assert_allclose(poisoned, split.posterior(unknown), atol=2e-2)
     assert found.posterior.mean == quality(clean, poisoned).auroc > found.raw.mean + 0.1
     assert found.posterior.deviation is None
 

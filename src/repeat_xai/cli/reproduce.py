@@ -1,0 +1,82 @@
+"""`repeat-xai reproduce`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from repeat_xai.cli.evaluate import network_of
+from repeat_xai.cli.rows import filled
+from repeat_xai.cli.run import interruptible
+from repeat_xai.errors import choose
+from repeat_xai.evaluation import Campaign, figures, record, tables
+from repeat_xai.experiment.run import Local
+from repeat_xai.experiment.worker import Worker
+from repeat_xai.paper.presets import PRESETS
+from repeat_xai.paper.reproduction import Missing, Reproduction
+from repeat_xai.paper.tables import TABLES
+from repeat_xai.store import Store
+from repeat_xai.tables import on_screen
+
+
+def reproduce(
+    names: Annotated[list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or all; list lists them.")],
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.")] = Path("reproduced"),
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=WEIGHTS]", help="Beside the paper's; one of the paper's name takes its place."),
+    ] = None,
+    only_these: Annotated[bool, typer.Option("--only-these", help="Leave out the paper's own encoders.")] = False,
+    preset: Annotated[str, typer.Option(help="Which reading: paper or notebook.")] = "paper",
+    images: Annotated[int, typer.Option(min=1, help="Of each dataset, or all if it has fewer.")] = 1000,
+    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats; 20 and 30 in table `repeats` grow with it.")] = 10,
+    passes: Annotated[int, typer.Option(min=2, help="Passes of methods without uncertainty of their own.")] = 10,
+    samples: Annotated[int | None, typer.Option(min=1, help="Of Kernel SHAP, if not its own.")] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for robustness.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Draws images and masks.")] = 0,
+    data_root: Annotated[Path, typer.Option(help="Where datasets lie, as torchvision has them.")] = Path("data"),
+    download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Make tables of the paper anew, what it prints beside ours; interrupted, the same command goes on."""
+    if names == ["list"]:
+        for entry in TABLES.values():
+            typer.echo(f"{entry.name:<24}{entry.where:<21}{entry.title}")
+        return
+    asked = list(TABLES) if names == ["all"] else names
+    for name in asked:
+        choose("table", name, (*TABLES, "all", "list"))
+    choose("preset", preset, PRESETS)
+    chosen = PRESETS[preset]
+    chosen = replace(chosen, relax=replace(chosen.relax, masks=masks), repeats=repeats, passes=passes, samples=samples)
+    reproduction = Reproduction(
+        preset=chosen,
+        networks=tuple(network_of(text, "paper") for text in encoder or ()),
+        only_these=only_these,
+        draws=draws,
+        seed=seed,
+    )
+    worker = Worker(device=device, root=data_root, download=download)
+    sheets, missing = reproduction.sheets([TABLES[name] for name in asked], worker)
+    campaign = Campaign(sheets=sheets, images=images, at_most=True, seed=seed, store=Store(out / "rows"), worker=worker)
+    with interruptible():
+        failed = filled(campaign, Local(worker=worker))
+    found = campaign.found()
+    for table in tables(campaign, found, out, (f"Preset {preset}: {masks} masks, {repeats} repeats.",)):
+        Console().print(on_screen(table))
+    figures(sheets, found, out)
+    record(out, reproduction, campaign)
+    _tell(missing)
+    typer.echo(f"tables and figures: {out}")
+    raise typer.Exit(1 if failed else 0)
+
+
+def _tell(missing: list[Missing]) -> None:
+    """What could not be run, and what it lacks."""
+    for what, why, lacking in missing:
+        typer.echo(f"repeat-xai: not run in {', '.join(lacking)}: {what} ({why})", err=True)
