@@ -111,7 +111,8 @@ def figures(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Path]:
         for encoder in dict.fromkeys(encoder for encoder, _ in sheet.cases):
             mine = {label: case for (of, label), case in sheet.cases.items() if of == encoder}
             for against, column in judged.items():
-                made += _detection(column, mine, found, folder, f"{encoder}-{against.replace('/', '_')}")
+                sets = (Path(next(iter(mine.values())).setting.dataset).name, Path(against).name)
+                made += _detection(column, mine, found, folder, "-".join((encoder, *sets)))
     return made
 
 

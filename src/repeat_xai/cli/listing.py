@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from repeat_xai import encoders
+from repeat_xai.datasets import DATASETS, POISONS
 from repeat_xai.evaluate import METRICS
 from repeat_xai.methods import METHODS
 
@@ -18,11 +19,13 @@ class Kind(StrEnum):
     encoders = "encoders"
     methods = "methods"
     metrics = "metrics"
+    datasets = "datasets"
 
 
 def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
     """List what can be asked for by name."""
-    for line in {Kind.encoders: encoders.names, Kind.methods: methods, Kind.metrics: metrics}[kind]():
+    known = {Kind.encoders: encoders.names, Kind.methods: methods, Kind.metrics: metrics, Kind.datasets: datasets}
+    for line in known[kind]():
         typer.echo(line)
 
 
@@ -41,6 +44,13 @@ def metrics() -> list[str]:
     columns = "{:<22}{:<9}{:<7}{}"
     lines = [columns.format("metric", "better", "needs", "citation")]
     return lines + [columns.format(m.name, m.better, m.needs, m.citation) for m in METRICS.values()]
+
+
+def datasets() -> list[str]:
+    """A line a dataset, in its own words."""
+    lines = [f"{name:<20}{opener.__doc__}" for name, opener in DATASETS.items()]
+    lines += [f"cifar10+{name:<12}the same images under a poison" for name in POISONS]
+    return [*lines, f"{'FOLDER':<20}any folder of images"]
 
 
 NOTES = (
