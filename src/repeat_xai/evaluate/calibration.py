@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, at_least
-from repeat_xai.types import Explanation
+from repeat_xai.types import ROUNDING, Explanation
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -58,7 +58,7 @@ def calibration(
         if one.provenance["seed"] == other.provenance["seed"]:
             raise ConfigurationError("the others must be fresh: give them another seed")
     v, f = (torch.cat([_share(one).double().flatten() for one in some]) for some in (stated, fresh))
-    which = (v * bins).long().clamp(0, bins - 1)
+    which = ((v + ROUNDING) * bins).long().clamp(0, bins - 1)
     pixels, sum_v, sum_f = (
         torch.zeros(bins, dtype=torch.float64).index_add(0, which, values) for values in (torch.ones_like(v), v, f)
     )

@@ -70,3 +70,11 @@ def test_only_fresh_explanations_of_the_same_images_can_judge(explanation, encod
     ):
         with pytest.raises(rx.RepeatError, match=message):
             wrong()
+
+
+def test_tenths_have_a_bin_each_though_float32_misses_them(explanation):
+    share = (torch.arange(24 * 20) % 11).view(24, 20).float() / 10
+    found = calibration([with_votes(explanation, share, 0)], [with_votes(explanation, share, 1)])
+    tenths = [n / 10 for n in range(9)]
+    assert found.stated[:9].tolist() == pytest.approx(tenths, abs=1e-6)
+    assert found.error == 0
