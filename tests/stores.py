@@ -15,7 +15,9 @@ from repeat_xai.types import Explanation, Photo
 
 quickly = multiprocessing.get_context("forkserver")
 """Real processes, forked from one that has the package at hand."""
-quickly.set_forkserver_preload(["repeat_xai.experiment.run", "pyarrow.parquet", "pyarrow.compute", "zarr", "fsspec"])
+quickly.set_forkserver_preload(
+    ["repeat_xai.experiment.local", "pyarrow.parquet", "pyarrow.compute", "zarr", "fsspec", "onnx", "onnxruntime"]
+)
 
 
 def row(key="0", **changes):

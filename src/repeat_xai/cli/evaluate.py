@@ -8,23 +8,22 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from repeat_xai.cli.executors import AddressOption, PlaceOption, WorkersOption, executor_of
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.evaluate import METRICS
 from repeat_xai.evaluation import Campaign, figures, record, tables
 from repeat_xai.experiment.evaluation import Evaluation
-from repeat_xai.experiment.run import Local
 from repeat_xai.experiment.setting import Network
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.explain.perturb import InputDropout
 from repeat_xai.explain.repeat import Estimator, Repeat
-from repeat_xai.images import Protocol
+from repeat_xai.images import SIDE, Protocol
 from repeat_xai.importance.relax import Relax
 from repeat_xai.methods import Options, expected, named
 from repeat_xai.store import MapStore, Store
 from repeat_xai.tables import on_screen
-
-SIDE = 224
-"""Of the paper's images."""
 
 
 def evaluate(
@@ -53,6 +52,7 @@ def evaluate(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often, with other masks.")] = 1,
     draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for local_lipschitz.")] = 200,
+    aggregate: Annotated[str, typer.Option(help="For ood, a map in a number: mean, median, top, entropy.")] = "mean",
     protocol: Annotated[
         Protocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
     ] = "paper",
@@ -66,6 +66,9 @@ def evaluate(
     download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
     maps: Annotated[bool, typer.Option("--maps", help="Keep every map, in OUT/maps.zarr.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    executor: PlaceOption = "local",
+    workers: WorkersOption = None,
+    ray_address: AddressOption = None,
 ) -> None:
     """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
     relax = Relax(masks=masks)
@@ -83,13 +86,16 @@ def evaluate(
         seed=seed,
         runs=runs,
         draws=draws,
+        aggregate=aggregate,
     )
-    worker = Worker(
-        device=device, root=data_root, download=download, maps=MapStore(out / "maps.zarr") if maps else None
-    )
+    here = device if executor == "local" else "cpu"
+    worker = Worker(device=here, root=data_root, download=download, maps=MapStore(out / "maps.zarr") if maps else None)
+    needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
+    if needing and worker.dataset(dataset)[0].mask is None:
+        raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(out / "rows"), worker=worker)
     with interruptible():
-        failed = filled(campaign, Local(worker=worker))
+        failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
     found = campaign.found()
     said = (
         (f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05.",) if baseline else ()

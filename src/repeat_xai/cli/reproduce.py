@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 
 from repeat_xai.cli.evaluate import network_of
+from repeat_xai.cli.executors import AddressOption, PlaceOption, WorkersOption, executor_of
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
 from repeat_xai.errors import choose
 from repeat_xai.evaluation import Campaign, figures, record, tables
-from repeat_xai.experiment.run import Local
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.paper.presets import PRESETS
 from repeat_xai.paper.reproduction import Missing, Reproduction
@@ -42,6 +42,9 @@ def reproduce(
     data_root: Annotated[Path, typer.Option(help="Where datasets lie, as torchvision has them.")] = Path("data"),
     download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    executor: PlaceOption = "local",
+    workers: WorkersOption = None,
+    ray_address: AddressOption = None,
 ) -> None:
     """Make tables of the paper anew, what it prints beside ours; interrupted, the same command goes on."""
     if names == ["list"]:
@@ -50,7 +53,7 @@ def reproduce(
         return
     asked = list(TABLES) if names == ["all"] else names
     for name in asked:
-        choose("table", name, (*TABLES, "all", "list"))
+        choose("table", name, TABLES)
     choose("preset", preset, PRESETS)
     chosen = PRESETS[preset]
     chosen = replace(chosen, relax=replace(chosen.relax, masks=masks), repeats=repeats, passes=passes, samples=samples)
@@ -61,11 +64,11 @@ def reproduce(
         draws=draws,
         seed=seed,
     )
-    worker = Worker(device=device, root=data_root, download=download)
+    worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download)
     sheets, missing = reproduction.sheets([TABLES[name] for name in asked], worker)
     campaign = Campaign(sheets=sheets, images=images, at_most=True, seed=seed, store=Store(out / "rows"), worker=worker)
     with interruptible():
-        failed = filled(campaign, Local(worker=worker))
+        failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
     found = campaign.found()
     for table in tables(campaign, found, out, (f"Preset {preset}: {masks} masks, {repeats} repeats.",)):
         Console().print(on_screen(table))
@@ -73,7 +76,7 @@ def reproduce(
     record(out, reproduction, campaign)
     _tell(missing)
     typer.echo(f"tables and figures: {out}")
-    raise typer.Exit(1 if failed else 0)
+    raise typer.Exit(1 if failed or not any(sheet.cases for sheet in sheets) else 0)
 
 
 def _tell(missing: list[Missing]) -> None:

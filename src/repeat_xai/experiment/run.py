@@ -6,16 +6,19 @@ An executor makes rows of work; here it is found out what work there is, and row
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, final, runtime_checkable
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
+from repeat_xai.errors import OutputError
 from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.store import Row, Store
 
 EVERY = 5.0
-"""Seconds between files: what a killed run may lose."""
+"""Seconds between files: what a killed run may lose of the rows it has made."""
+OFTEN = 16
+"""Files between merges."""
 
 
 class Work(NamedTuple):
@@ -27,21 +30,9 @@ class Work(NamedTuple):
 
 @runtime_checkable
 class Executor(Protocol):
-    """Where work is done."""
+    """Where work is done; rows come in any order."""
 
     def rows(self, work: Iterable[Work]) -> Iterator[Row]: ...
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Local:
-    """In this process, on one device."""
-
-    worker: Worker
-
-    def rows(self, work: Iterable[Work]) -> Iterator[Row]:
-        for setting, numbers in work:
-            yield from self.worker.rows(setting, numbers)
 
 
 def missing(
@@ -61,17 +52,32 @@ def missing(
 def run(work: Iterable[Work], store: Store, executor: Executor) -> Iterator[Row]:
     """Do the work, and tell of each row; all told of are written when this ends, however it does."""
     waiting: list[Row] = []
-    last = time.monotonic()
+    last, files = time.monotonic(), 0
+    rows = executor.rows(work)
     try:
-        for row in executor.rows(work):
+        for row in rows:
             waiting.append(row)
             yield row
             if time.monotonic() - last > EVERY:
                 store.add(waiting)
-                waiting, last = [], time.monotonic()
+                waiting, last, files = [], time.monotonic(), files + 1
+                if files % OFTEN == 0:
+                    _tidy(store)
     finally:
-        store.add(waiting)
-    store.merge()
+        try:
+            store.add(waiting)
+        finally:
+            if isinstance(rows, Generator):
+                rows.close()
+    _tidy(store)
+
+
+def _tidy(store: Store) -> None:
+    """Where files cannot be merged, their rows are kept all the same."""
+    try:
+        store.merge()
+    except OutputError as error:
+        warnings.warn(f"rows are kept but not merged: {error}", stacklevel=2)
 
 
 def results(

@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from repeat_xai.datasets import Dataset, opened
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
@@ -44,29 +44,21 @@ class Worker:
         about = setting.about(dataset, self.encoder(setting.network))
         return [key_of(about, dataset.keys[number]) for number in numbers]
 
+    def failed(self, setting: Setting, number: int, why: str) -> Row:
+        """The row of an image that could not be done."""
+        about = setting.about(self.dataset(setting.dataset), self.encoder(setting.network))
+        return self._row(setting, about, number, Found(failure=why))
+
     def rows(self, setting: Setting, numbers: Sequence[int]) -> Iterator[Row]:
-        """A row an image, in order; what fails is told in its row."""
+        """A row an image; what fails is told in its row."""
+        return (row for _, row in self.numbered(setting, numbers))
+
+    def numbered(self, setting: Setting, numbers: Sequence[int]) -> Iterator[tuple[int, Row]]:
+        """The same, with the numbers of the images: one that cannot be read may come before its turn."""
         dataset, encoder = self.dataset(setting.dataset), self.encoder(setting.network)
         about = setting.about(dataset, encoder)
         begun: deque[int] = deque()
-        bad: deque[Row] = deque()
-
-        def row(number: int, found: Found) -> Row:
-            return Row(
-                key=key_of(about, dataset.keys[number]),
-                dataset=dataset.name,
-                image=dataset.keys[number],
-                encoder=encoder.name,
-                method=type(setting.method).__name__ if setting.measure.explains else "",
-                measure=type(setting.measure).__name__,
-                seed=setting.seed,
-                scores=found.scores,
-                code=found.code,
-                calls=found.calls,
-                seconds=found.seconds,
-                failure=found.failure,
-                setting=json.dumps(about, sort_keys=True),
-            )
+        bad: deque[tuple[int, Row]] = deque()
 
         def subjects() -> Iterator[Subject]:
             for number in numbers:
@@ -77,7 +69,7 @@ class Worker:
                 except ConfigurationError:
                     raise
                 except (RepeatError, OSError) as error:
-                    bad.append(row(number, Found(failure=str(error))))
+                    bad.append((number, self._row(setting, about, number, Found(failure=str(error)))))
                     continue
                 begun.append(number)
                 yield Subject(image, mask)
@@ -91,5 +83,23 @@ class Worker:
                     self.maps.write(about, dataset.keys, number, found.explanation)
             except OutputError as error:
                 found = Found(failure=str(error))
-            yield row(number, found)
+            yield number, self._row(setting, about, number, found)
         yield from bad
+
+    def _row(self, setting: Setting, about: dict[str, Any], number: int, found: Found) -> Row:
+        dataset = self.dataset(setting.dataset)
+        return Row(
+            key=key_of(about, dataset.keys[number]),
+            dataset=dataset.name,
+            image=dataset.keys[number],
+            encoder=about["encoder"]["name"],
+            method=type(setting.method).__name__ if setting.measure.explains else "",
+            measure=type(setting.measure).__name__,
+            seed=setting.seed,
+            scores=found.scores,
+            code=found.code,
+            calls=found.calls,
+            seconds=found.seconds,
+            failure=found.failure,
+            setting=json.dumps(about, sort_keys=True),
+        )

@@ -1,0 +1,56 @@
+"""Where rows are made: in this process, in several, or on a cluster."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+import torch
+import typer
+
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.experiment.local import Local
+from repeat_xai.experiment.processes import Processes
+from repeat_xai.experiment.ray import RayExecutor
+from repeat_xai.experiment.run import Executor
+from repeat_xai.experiment.worker import Worker
+
+Place = Literal["local", "processes", "ray"]
+PlaceOption = Annotated[
+    Place,
+    typer.Option("--executor", help="local, in this process; processes, one for each GPU; or ray, on a cluster."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Of processes or ray, if not one for each GPU; on a CPU, one for every four cores."),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Of a Ray cluster, or auto for this machine's; else one is started here."),
+]
+CORES = 4
+"""For each worker on a CPU."""
+
+
+def executor_of(
+    place: Place, worker: Worker, *, device: str, workers: int | None = None, address: str | None = None
+) -> Executor:
+    """What makes rows where they are wanted, named by the worker here."""
+    if address is not None and place != "ray":
+        raise ConfigurationError("--ray-address is for --executor ray")
+    if place == "processes":
+        return Processes(worker=worker, devices=devices(device, workers))
+    if place == "ray":
+        return RayExecutor(worker=worker, address=address, workers=workers, gpus=0.0 if device == "cpu" else None)
+    if workers is not None:
+        raise ConfigurationError("--workers is for --executor processes or ray")
+    return Local(worker=worker)
+
+
+def devices(device: str, workers: int | None) -> tuple[str, ...]:
+    """One for each worker, as many on one GPU as on any other."""
+    gpus = torch.cuda.device_count()
+    every = [f"cuda:{number}" for number in range(gpus)] if gpus and device in ("auto", "cuda") else [device]
+    names = ["cpu"] if every == ["auto"] else every
+    count = workers or (len(names) if names != ["cpu"] else max(2, (os.cpu_count() or 1) // CORES))
+    return tuple(names[number % len(names)] for number in range(count))

@@ -1,0 +1,23 @@
+"""Work done in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+from repeat_xai.experiment.run import Work
+from repeat_xai.experiment.worker import Worker
+from repeat_xai.store import Row
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Local:
+    """In this process, on one device."""
+
+    worker: Worker
+
+    def rows(self, work: Iterable[Work]) -> Iterator[Row]:
+        for setting, numbers in work:
+            yield from self.worker.rows(setting, numbers)

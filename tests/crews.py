@@ -1,0 +1,132 @@
+"""Small work for workers of every kind: an encoder in a file, pictures in a folder, and measures that misbehave."""
+
+import os
+import signal
+import time
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import onnx
+import PIL.Image
+from onnx import TensorProto, helper
+
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.experiment import run
+from repeat_xai.experiment.local import Local
+from repeat_xai.experiment.measures import Codes, Found
+from repeat_xai.experiment.processes import Processes
+from repeat_xai.experiment.run import Work
+from repeat_xai.experiment.setting import Network, Setting
+from repeat_xai.experiment.worker import Worker
+from repeat_xai.explain.repeat import Repeat
+from repeat_xai.importance.relax import Relax
+from repeat_xai.store import Store
+
+SIDE = 32
+
+
+def network(folder: Path) -> Network:
+    """The means of 8×8 pixels as a code, in an ONNX file."""
+    pool = helper.make_node("AveragePool", ["images"], ["pooled"], kernel_shape=[8, 8], strides=[8, 8])
+    flat = helper.make_node("Flatten", ["pooled"], ["codes"])
+    ends = (("images", ["n", 3, SIDE, SIDE]), ("codes", ["n", 48]))
+    images, codes = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in ends)
+    graph = helper.make_graph([pool, flat], "means", [images], [codes])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "means.onnx")
+    return Network(name=f"onnx:{folder / 'means.onnx'}")
+
+
+def pictures(folder: Path, count: int) -> str:
+    folder.mkdir()
+    for number in range(count):
+        pixels = np.random.default_rng(number).integers(0, 256, (SIDE, SIDE, 3), np.uint8)
+        PIL.Image.fromarray(pixels).save(folder / f"{number:04}.png")
+    return str(folder)
+
+
+def work_in(folder: Path, count: int, *, masks: int = 64) -> list[Work]:
+    """REPEAT, RELAX and codes of so many pictures; one more cannot be read."""
+    dataset = pictures(folder / "pictures", count)
+    (folder / "pictures" / "bad.png").write_bytes(b"no picture")
+    relax = Relax(masks=masks)
+    base = Setting(dataset=dataset, network=network(folder), method=relax, protocol="encoder")
+    exact = replace(base, method=Repeat(base=relax, estimator="exact", repeats=2), seed=2**64 - 1)
+    return [Work(setting, list(range(count + 1))) for setting in (base, exact, replace(base, measure=Codes()))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Takes its time, and tells when and where."""
+
+    explains: ClassVar[bool] = False
+    seconds: float = 0.0
+
+    def __call__(self, encoder, method, subjects, *, seed):
+        for _ in subjects:
+            began = time.time()
+            time.sleep(self.seconds)
+            yield Found(scores={"began": began, "process": float(os.getpid())})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadly:
+    """Kills its own process at one picture, so many times; each death leaves a file."""
+
+    explains: ClassVar[bool] = False
+    picture: str
+    times: int
+    deaths: str
+
+    def __call__(self, encoder, method, subjects, *, seed):
+        for image, _ in subjects:
+            deaths = len(list(Path(self.deaths).iterdir()))
+            if image.photo.name.startswith(self.picture) and deaths < self.times:
+                (Path(self.deaths) / str(deaths)).write_text("")
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield Found(scores={"mean": float(image.pixels.mean())})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faulty:
+    """Warns, refuses, or fails as no measure should."""
+
+    explains: ClassVar[bool] = False
+    way: str
+
+    def __call__(self, encoder, method, subjects, *, seed):
+        for number, _ in enumerate(subjects):
+            if self.way == "warns":
+                warnings.warn("too coarse", stacklevel=1)
+            elif number == 1 and self.way == "refuses":
+                raise ConfigurationError("asked for what makes no sense")
+            elif number == 1:
+                raise ZeroDivisionError("by nothing")
+            yield Found(scores={"number": float(number)})
+
+
+def resumed(folder, work, told):
+    """What a store lacks of the work, a file a row; each row told of when it is made."""
+    run.EVERY, run.OFTEN = 0.0, 4
+    worker, store = Worker(device="cpu", root=folder), Store(folder / "rows")
+    numbers = {part.setting.dataset: part.numbers for part in work}
+    left = run.missing([part.setting for part in work], numbers, store, worker)
+    for row in run.run(left, store, Local(worker=worker)):
+        told.send(row.key)
+    told.close()
+
+
+def go_on_for_ever(setting, told, said):
+    """Two processes at work in a group of this one's own, told of when both are; what all say goes to a file."""
+    os.setsid()
+    os.dup2(os.open(said, os.O_CREAT | os.O_WRONLY | os.O_APPEND), 2)
+    crew = Processes(worker=Worker(device="cpu", root=Path()), batch=1)
+    seen = set()
+    for row in crew.rows([Work(setting, [0, 1])] * 10_000):
+        seen.add(int(row.scores["process"]))
+        if len(seen) == 2 and told is not None:
+            told.send(seen)
+            told = None
