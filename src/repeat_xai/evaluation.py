@@ -62,7 +62,8 @@ class Campaign:
     @property
     def rows(self) -> int:
         """In all."""
-        return sum(len(self.numbers[setting.dataset][: setting.first]) for setting in self.settings)
+        numbers = self.numbers
+        return sum(len(numbers[setting.dataset][: setting.first]) for setting in self.settings)
 
     def missing(self) -> list[Work]:
         """What is to be done."""
@@ -76,16 +77,15 @@ class Campaign:
         """What is done."""
         return results(self.settings, self.numbers, self.store, self.worker)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What every table says of how it was made."""
-        sets = ", ".join(f"{len(numbers)} images of {Path(name).name}" for name, numbers in self.numbers.items())
-        encoders = {s.network.label: self.worker.encoder(s.network) for s in self.settings if not s.network.randomise}
+    def notes(self, sheet: Sheet) -> tuple[str, ...]:
+        """What its table says of how it was made."""
+        if not sheet.cases:
+            return ("What the paper prints; nothing of it could be run.",)
+        names = dict.fromkeys(setting.dataset for setting in sheet.settings)
+        sets = ", ".join(f"{len(self._drawn(name))} images of {Path(name).name}" for name in names)
+        encoders = {s.network.label: self.worker.encoder(s.network) for s in sheet.settings if not s.network.randomise}
         weights = "; ".join(f"{label} {encoder.weights}" for label, encoder in encoders.items())
-        return (
-            f"{sets}, drawn by seed {self.seed}. Weights: {weights}.",
-            "In brackets 95 % intervals over images drawn again; the best of an encoder's is bold.",
-        )
+        return (f"{sets}, drawn by seed {self.seed}. Weights: {weights}. The best of an encoder's is bold.",)
 
 
 def clean_name(dataset: Dataset) -> str:
@@ -98,7 +98,7 @@ def tables(campaign: Campaign, found: Found, folder: Path, notes: Sequence[str] 
     made = []
     for sheet in campaign.sheets:
         table = sheet.table(found)
-        made.append(replace(table, notes=(*table.notes, *notes, *campaign.notes)))
+        made.append(replace(table, notes=(*table.notes, *notes, *campaign.notes(sheet))))
         write(made[-1], folder, sheet.name)
     return made
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Protocol = Literal["encoder", "paper"]
 Source = str | Path | PIL.Image.Image | np.ndarray | Tensor
 
+SIDE = 224
+"""Of the paper's square images."""
 SMALLEST_SIDE = 8
 LARGEST_DRAWING = 1024
 MOST_PIXELS = 50_000_000
@@ -207,7 +209,7 @@ def _check_side(name: str, width: int, height: int) -> None:
 
 def _protocol(preprocessing: Preprocessing, protocol: Protocol) -> Preprocessing:
     if protocol == "paper":
-        return replace(preprocessing, size=(224, 224), resize=(224, 224), interpolation="bilinear")
+        return replace(preprocessing, size=(SIDE, SIDE), resize=(SIDE, SIDE), interpolation="bilinear")
     return preprocessing
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from repeat_xai.experiment.table import Cell, Table
@@ -20,7 +21,9 @@ from repeat_xai.files import writing
 ARROWS = {"higher": " ↑", "lower": " ↓", "neither": ""}
 NONE = "–"
 ESCAPES = str.maketrans(
-    {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "–": "--", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+    {char: f"\\{char}" for char in "_%&#${}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"–": "--", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
 )
 LEVEL = 0.05
 """Below it a corrected p is starred."""
@@ -36,26 +39,28 @@ class Entry(NamedTuple):
 def text(cell: Cell) -> str:
     """A number with its interval, a star where it differs from the baseline's, and what the paper prints."""
     mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
-    interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    number = NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}"
+    interval = _deviation(cell) if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    number = NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}{_undefined(cell)}"
     return number + _printed(cell)
 
 
 def short(cell: Cell) -> str:
     """The same with half the interval's width."""
     mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
-    width = "" if low is None or high is None else f" ±{(high - low) / 2:.3f}"
-    number = NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}"
+    width = _deviation(cell) if low is None or high is None else f" ±{(high - low) / 2:.3f}"
+    number = NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}{_undefined(cell)}"
     return number + _printed(cell)
 
 
 def on_screen(table: Table) -> Grid:
     """For a terminal."""
     header, rows = _laid_out(table)
-    grid = Grid(*header, title=table.title, caption="\n".join(table.notes), box=SIMPLE_HEAD)
+    caption = escape("\n".join(table.notes))
+    grid = Grid(*map(escape, header), title=escape(table.title), caption=caption, box=SIMPLE_HEAD)
     grid.title_justify = grid.caption_justify = "left"
     for labels, entries in rows:
-        grid.add_row(*labels, *(f"[bold]{short(e.cell)}[/bold]" if e.best else short(e.cell) for e in entries))
+        numbers = ((escape(short(e.cell)), e.best) for e in entries)
+        grid.add_row(*map(escape, labels), *(f"[bold]{number}[/bold]" if best else number for number, best in numbers))
     return grid
 
 
@@ -141,6 +146,16 @@ def _best(table: Table) -> set[tuple[tuple[str, str], int]]:
                 top = max(known.values()) if better == "higher" else min(known.values())
                 found |= {(labels, at) for labels, mean in known.items() if mean == top}
     return found
+
+
+def _deviation(cell: Cell) -> str:
+    """Where there is no interval."""
+    return "" if cell.summary.deviation is None else f" ±{cell.summary.deviation:.1e}"
+
+
+def _undefined(cell: Cell) -> str:
+    """How many images a number rests on, where it is not all of them."""
+    return f" (n={cell.summary.images})" if cell.summary.undefined else ""
 
 
 def _star(cell: Cell) -> str:

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -15,7 +16,7 @@ from repeat_xai.tables import comma_separated, latex, markdown, on_screen, write
 
 def cell(mean, p=None, printed=None):
     beside = None if p is None else Comparison(0.5, p, p, 9)
-    return Cell(Summary(mean, 0.2, mean - 0.1, mean + 0.3, 9, 1), beside, printed)
+    return Cell(Summary(mean, 0.2, mean - 0.1, mean + 0.3, 9, int(mean == 4)), beside, printed)
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_markdown_has_a_row_a_line_with_interval_star_and_what_was_printed(table
     rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
     assert rows[0] == "| encoder | method | depth_of (I) ↑ | breadth (U) ↓ |"
     assert rows[2] == "| net | one | 1.000 [0.900, 1.300]* | **2.000 [1.900, 2.300] (paper 2.100)** |"
-    assert rows[3] == "| net | two | **3.000 [2.900, 3.300]** | 4.000 [3.900, 4.300] |"
+    assert rows[3] == "| net | two | **3.000 [2.900, 3.300]** | 4.000 [3.900, 4.300] (n=9) |"
     assert rows[4] == "| net | three | 2.000 [1.900, 2.300] | – |"
     assert markdown(table).rstrip().endswith("9 images")
 
@@ -56,6 +57,8 @@ def test_latex_escapes_what_it_would_stumble_over(table):
     assert r"\textbf{3.000 [2.900, 3.300]}" in text
     assert text.count(r"\\") == 4
     assert not re.search(r"(?<!\\)[_%#]", text)
+    odd = latex(replace(table, title=r"a\b $x^"))
+    assert r"a\textbackslash{}b \$x\textasciicircum{}" in odd
     assert [text.count(f"\\{word}") for word in ("toprule", "midrule", "bottomrule")] == [1, 1, 1]
 
 
@@ -64,7 +67,7 @@ def test_csv_holds_every_number_in_full(table):
     assert len(rows) == 6
     assert rows[0] == {
         "encoder": "net", "method": "one", "column": "depth_of (I)", "better": "higher", "mean": "1.0",
-        "deviation": "0.2", "low": "0.9", "high": "1.3", "images": "9", "undefined": "1", "difference": "0.5",
+        "deviation": "0.2", "low": "0.9", "high": "1.3", "images": "9", "undefined": "0", "difference": "0.5",
         "p": "0.01", "p_corrected": "0.01", "printed": "",
     }  # fmt: skip
     assert (rows[1]["printed"], rows[5]["mean"]) == ("2.1", "")
@@ -74,6 +77,16 @@ def test_on_screen_there_is_half_the_interval(table):
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(on_screen(table))
     assert "3.000 ±0.200" in console.export_text()
+
+
+def test_names_that_look_like_markup_and_numbers_without_an_interval_are_shown(table):
+    console = Console(width=100, record=True, file=io.StringIO())
+    over = Cell(Summary(1.0, 4.7e-4, None, None, 9, 0))
+    console.print(on_screen(replace(table, title="[raw] set", lines={("net", "[one]"): (over, over)})))
+    text = console.export_text()
+    assert "[raw] set" in text
+    assert "[one]" in text
+    assert "1.000 ±4.7e-04" in text
 
 
 def test_all_formats_are_written(table, tmp_path):

@@ -30,8 +30,9 @@ def filled(campaign: Campaign, executor: Executor) -> int:
         for row, waited in timed(campaign.fill(first, executor)):
             tell(row)
             probed.append((row, waited))
-        left = cost(probed, rest, work) if len(probed) == len(work) else None
-        if left is not None and left.seconds > LONG:
+        keys = [campaign.worker.keys(*part)[0] for part in first]
+        left = cost(probed, {key: len(part.numbers) - 1 for key, part in zip(keys, work, strict=True)})
+        if left.seconds > LONG:
             length = timedelta(seconds=round(left.seconds))
             typer.echo(f"repeat-xai: {left.rows:,} more rows, {left.calls:,} encoder calls, about {length}", err=True)
         failed = sum(row.failure is not None for row, _ in probed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import BadZipFile
 
 from repeat_xai.datasets.dataset import Dataset, Sample
 from repeat_xai.datasets.folder import SUFFIXES, folder
@@ -16,7 +17,7 @@ __all__ = ["DATASETS", "POISONS", "SUFFIXES", "Dataset", "Sample", "opened"]
 def opened(name: str, *, root: Path, download: bool = False) -> Dataset:
     """The dataset of this name: `voc`, `cifar10+tap`, or the path of a folder of images."""
     clean, _, poison = name.partition("+")
-    if name not in DATASETS and clean != "cifar10":
+    if name not in DATASETS and not (clean == "cifar10" and poison):
         if Path(name).is_dir():
             return folder(Path(name))
         raise ConfigurationError(
@@ -25,6 +26,8 @@ def opened(name: str, *, root: Path, download: bool = False) -> Dataset:
         )
     try:
         return poisoned(poison, root=root, download=download) if poison else DATASETS[name](root, download=download)
-    except (RuntimeError, OSError) as error:
+    except ConfigurationError:
+        raise
+    except (RuntimeError, OSError, ValueError, KeyError, BadZipFile) as error:
         where = f"not found under {root} ({reason(error)})"
         raise ConfigurationError(f"{name}: {where}; say where it is by --data-root, or add --download") from error

@@ -35,7 +35,7 @@ class Dataset:
 
     name: str
     keys: Sequence[str] = field(repr=False)
-    """What each picture is called, the same wherever the dataset lies."""
+    """What each picture is called; of what may change, with what tells that it has."""
     load: Callable[[int], Sample] = field(repr=False)
 
     def __len__(self) -> int:
@@ -51,5 +51,5 @@ class Dataset:
         at_least("images", images, 1)
         if images > len(self):
             raise ConfigurationError(f"{self.name} has {len(self)} images, not {images}")
-        lots = uniforms(fold(seed, "sample", self.name), start=0, stop=len(self), width=1)[:, 0]
+        lots = uniforms(fold(seed, "sample", Path(self.name).name), start=0, stop=len(self), width=1)[:, 0]
         return [int(number) for number in np.argsort(lots, kind="stable")[:images]]

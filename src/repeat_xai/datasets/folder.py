@@ -12,16 +12,26 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
 
 
 def folder(root: Path) -> Dataset:
-    """Its images in the order of their names; one is known by its place and its size in bytes."""
+    """Its images in the order of their names; one is known by its place, its size and when it was last changed."""
     try:
         found = sorted(Path(at) / name for at, _, names in os.walk(root, onerror=_refuse) for name in names)
+        paths = [path for path in found if path.suffix.lower() in SUFFIXES and path.is_file()]
+        keys = [_key(path, root) for path in paths]
     except OSError as error:
         raise ImageError(f"{root}: cannot be read ({error.strerror})") from error
-    paths = [path for path in found if path.suffix.lower() in SUFFIXES]
     if not paths:
         raise ImageError(f"{root}: a folder with no JPEG, PNG, WebP, BMP or TIFF in it")
-    keys = [f"{path.relative_to(root).as_posix()} ({path.stat().st_size} bytes)" for path in paths]
-    return Dataset(name=str(root.resolve()), keys=keys, load=lambda number: Sample(picture=paths[number]))
+    return Dataset(
+        name=str(root.resolve()).encode(errors="backslashreplace").decode(),
+        keys=keys,
+        load=lambda number: Sample(picture=paths[number]),
+    )
+
+
+def _key(path: Path, root: Path) -> str:
+    about = path.stat()
+    name = path.relative_to(root).as_posix().encode(errors="backslashreplace").decode()
+    return f"{name} ({about.st_size} bytes, {about.st_mtime_ns})"
 
 
 def _refuse(error: OSError) -> None:

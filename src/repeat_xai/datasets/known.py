@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -93,7 +94,7 @@ def cifar10_arrays(root: Path, *, download: bool) -> tuple[np.ndarray, np.ndarra
 
 def from_arrays(name: str, images: np.ndarray, labels: np.ndarray) -> Dataset:
     """Images [n, h, w, 3] in uint8."""
-    keys = [str(number) for number in range(len(images))]
+    keys = [f"{n} ({hashlib.sha256(image.tobytes()).hexdigest()[:12]})" for n, image in enumerate(images)]
 
     def load(number: int) -> Sample:
         return _labelled(PIL.Image.fromarray(images[number]), int(labels[number]))

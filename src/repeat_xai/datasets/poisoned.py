@@ -38,4 +38,8 @@ def poisoned(name: str, *, root: Path, download: bool) -> Dataset:
             known = f"no file {file}" if name in FILES else f"unknown poison '{name}'"
             raise ConfigurationError(f"{known}; give a file of arrays or one of: {', '.join(POISONS)}")
         changed = pairs(images, file, labels=labels)
-    return from_arrays(f"cifar10+{name}", changed, labels[: len(changed)])
+    if len(changed) != len(images):
+        raise ConfigurationError(
+            f"{name}: {len(changed)} poisoned images for {len(images)} clean ones; give one for each"
+        )
+    return from_arrays(f"cifar10+{name}", changed, labels)

@@ -65,7 +65,11 @@ class Mixture:
 
     def posterior(self, scores: Float[Tensor, " images"]) -> Float[Tensor, " images"]:
         """P(unknown | s)."""
-        return torch.tensor([self._odds(score) for score in scores.double().tolist()], dtype=torch.float64).sigmoid()
+        return self.log_odds(scores).sigmoid()
+
+    def log_odds(self, scores: Float[Tensor, " images"]) -> Float[Tensor, " images"]:
+        """ln P(unknown | s) / P(known | s): in the posterior's order, also where that is 1 as far as can be told."""
+        return torch.tensor([self._odds(score) for score in scores.double().tolist()], dtype=torch.float64)
 
     def density(self, scores: np.ndarray, kind: int) -> np.ndarray:
         """w N(s; μ, σ) of the known kind, 0, or the unknown one, 1."""

@@ -67,7 +67,7 @@ def detection(
         order = np.argsort(uniforms(stream, start=0, stop=1, width=n)[0], kind="stable")
         known, unknown = clean[order[many:]], poisoned[order[:many]]
         split = mixture(torch.cat((known, unknown)), starts=STARTS, seed=stream)
-        parts = ((split.posterior(known), split.posterior(unknown)), (known, unknown))
+        parts = ((split.log_odds(known), split.log_odds(unknown)), (known, unknown))
         found.append([quality(*some).auroc for some in parts])
     posterior, raw = (_summary(np.array(values), n) for values in zip(*found, strict=True))
     return Detection(posterior, raw)

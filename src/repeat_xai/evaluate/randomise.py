@@ -38,7 +38,7 @@ def randomised(encoder: Encoder, randomise: Randomise = "quantus") -> TorchEncod
     module = _copied(given.module)
     for name in reversed(names):
         _forget(module.get_submodule(name), randomise)
-    return _with(given, module, f"randomised ({randomise})")
+    return _with(given, module, f"randomised ({randomise}, seed {SEED})")
 
 
 def forgetting(

@@ -24,6 +24,9 @@ from repeat_xai.experiment.setting import Setting
 from repeat_xai.explain.votes import Votes
 from repeat_xai.store import Row
 
+OVER_IMAGES = "In brackets 95 % bootstrap intervals over images."
+SHARES = tuple(share / 10 for share in range(9, 0, -1))
+"""Of poisoned images, as the paper has them."""
 NOTHING = Summary(None, None, None, None, 0, 0)
 """Where nothing can be said."""
 BINARY = {"importance": "vote_share", "uncertainty": "vote_variance"}
@@ -51,6 +54,11 @@ class Column(Protocol):
     def title(self) -> str: ...
     @property
     def better(self) -> Direction: ...
+    @property
+    def interval(self) -> str:
+        """What stands in brackets beside it."""
+        ...
+
     def settings(self, case: Case) -> tuple[Setting, ...]:
         """Whose rows it needs."""
         ...
@@ -69,6 +77,7 @@ class Column(Protocol):
 class Mean:
     """A score's mean over images."""
 
+    interval: ClassVar[str] = OVER_IMAGES
     metric: str
     of: Of = "importance"
     measure: Measure = Maps()
@@ -78,7 +87,8 @@ class Mean:
 
     @property
     def title(self) -> str:
-        return f"{self.metric.replace('_', ' ')} ({SIGNS[self.of]})"
+        few = "" if self.first is None else f", first {self.first} images"
+        return f"{self.metric.replace('_', ' ')} ({SIGNS[self.of]}{few})"
 
     @property
     def better(self) -> Direction:
@@ -100,6 +110,7 @@ class Emprt:
     """The sanity check: relative change of a map's histogram entropy when the encoder loses its training."""
 
     better: ClassVar[Direction] = "higher"
+    interval: ClassVar[str] = OVER_IMAGES
     of: Of = "uncertainty"
     randomise: Randomise = "quantus"
 
@@ -113,7 +124,7 @@ class Emprt:
         return (case.setting, replace(case.setting, network=blank))
 
     def values(self, case: Case, found: Found) -> Tensor:
-        name = f"histogram_entropy.{_map(self.of, case)}"
+        name = f"resolved_entropy.{_map(self.of, case)}"
         trained, random = (scores(found(setting), name) for setting in self.settings(case))
         return change(trained, random)
 
@@ -135,6 +146,7 @@ JUDGES: dict[Judge, tuple[str, Direction]] = {
 class Detection:
     """How well an image's aggregated map, or its code by a baseline, tells another dataset from this one."""
 
+    interval: ClassVar[str] = OVER_IMAGES
     against: str
     by: Judge = "auroc"
     of: Of = "uncertainty"
@@ -172,7 +184,7 @@ class Detection:
                 split = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
             except ConfigurationError:
                 return NOTHING._replace(images=len(known) + len(unknown), undefined=undefined)
-            known, unknown = split.posterior(known), split.posterior(unknown)
+            known, unknown = split.log_odds(known), split.log_odds(unknown)
         judge = "auroc" if self.by == "posterior" else self.by
         value = getattr(quality(known, unknown), judge)
         low, high = bootstrapped(known, unknown, judge, seed=case.setting.seed)
@@ -219,6 +231,7 @@ class Poison:
     """How well an image's aggregated map tells poisoned images from clean ones, so many of them being poisoned."""
 
     better: ClassVar[Direction] = "higher"
+    interval: ClassVar[str] = "In brackets 95 % of the draws of which images are poisoned."
     against: str
     share: float
 
@@ -235,6 +248,8 @@ class Poison:
     def cell(self, case: Case, found: Found) -> Summary:
         name = f"mean.{_map(case.of, case)}"
         clean, poisoned = (scores(found(setting), name) for setting in self.settings(case))
+        if len(clean) != len(poisoned):
+            raise ConfigurationError(f"{self.against} has not the same images as {case.setting.dataset}")
         there = clean.isfinite() & poisoned.isfinite()
         try:
             told = detection(clean[there], poisoned[there], share=self.share, seed=case.setting.seed).posterior
@@ -248,6 +263,7 @@ class Poison:
 class OverRuns:
     """Another column's number, its mean and deviation over runs that differ in their seed."""
 
+    interval: ClassVar[str] = "After ± the deviation over runs."
     column: Column
     runs: int
 
@@ -266,8 +282,10 @@ class OverRuns:
         return None
 
     def cell(self, case: Case, found: Found) -> Summary:
-        means = [self.column.cell(one, found).mean for one in self._runs(case)]
-        return summary(torch.tensor([float("nan") if mean is None else mean for mean in means], dtype=torch.float64))
+        runs = [self.column.cell(one, found) for one in self._runs(case)]
+        means = [float("nan") if run.mean is None else run.mean for run in runs]
+        over = summary(torch.tensor(means, dtype=torch.float64))
+        return over._replace(low=None, high=None, images=runs[0].images, undefined=runs[0].undefined)
 
     def _runs(self, case: Case) -> list[Case]:
         seed = case.setting.seed

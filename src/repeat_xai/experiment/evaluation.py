@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import final, get_args
 
-from repeat_xai.detect import BASELINES
+from repeat_xai.detect import AGGREGATES, BASELINES
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.evaluate import METRICS, Metric
 from repeat_xai.evaluate.emprt import Of
@@ -15,6 +16,7 @@ from repeat_xai.experiment.columns import (
     FAITHFULNESS,
     JUDGES,
     ROBUSTNESS,
+    SHARES,
     Column,
     Detection,
     Emprt,
@@ -24,12 +26,9 @@ from repeat_xai.experiment.columns import (
 )
 from repeat_xai.experiment.measures import Robustness
 from repeat_xai.experiment.setting import Network, Setting
-from repeat_xai.experiment.table import Sheet, cases, lines_of
+from repeat_xai.experiment.table import Sheet, cases, distinct, lines_of
 from repeat_xai.images import Protocol
 from repeat_xai.methods import Method
-
-SHARES = tuple(share / 10 for share in range(9, 0, -1))
-"""Of poisoned images, as the paper has them."""
 
 
 @final
@@ -51,6 +50,8 @@ class Evaluation:
     """How often, with other seeds; if more than once, the deviation over them is told as well."""
     draws: int = 200
     """Disturbances of an image, for robustness."""
+    aggregate: str = "mean"
+    """A map's uncertainty in a number, for `ood`."""
 
     def __post_init__(self) -> None:
         at_least("runs", self.runs, 1)
@@ -58,8 +59,15 @@ class Evaluation:
             choose("metric", metric, (*COLUMNS, *SHEETS))
         if not self.against and (asked := [name for name in self.metrics if name in ACROSS]):
             raise ConfigurationError(f"{', '.join(asked)}: compares datasets; say which by --against")
-        if len({network.label for network in self.networks}) < len(self.networks):
-            raise ConfigurationError("two encoders have the same name in the table; evaluate them one at a time")
+        distinct(self.networks)
+        names = [Path(name).name for name in (self.dataset, *self.against)]
+        if len(set(names)) < len(names):
+            raise ConfigurationError(f"two datasets have the same name among {', '.join(names)}; rename one")
+        if "emprt" in self.metrics and any(network.name.startswith("onnx:") for network in self.networks):
+            raise ConfigurationError("emprt randomises weights, which an ONNX file does not let us; leave one out")
+        if "poison" in self.metrics and not all(name.startswith("cifar10+") for name in self.against):
+            raise ConfigurationError("poison needs --dataset cifar10 and poisoned ones, as cifar10+tap, in --against")
+        choose("aggregate", self.aggregate, AGGREGATES)
         if self.baseline is not None:
             choose("baseline", self.baseline, self.methods)
 
@@ -89,7 +97,7 @@ def _means(metric: Metric, asked: Evaluation) -> list[Column]:  # noqa: ARG001
 
 
 def _ood(asked: Evaluation) -> list[Column]:
-    return [Detection(against=other, by=by) for other in asked.against for by in JUDGES]
+    return [Detection(against=other, by=by, aggregate=asked.aggregate) for other in asked.against for by in JUDGES]
 
 
 def _codes(asked: Evaluation) -> list[Sheet]:
@@ -109,7 +117,7 @@ def _poison(asked: Evaluation) -> list[Sheet]:
     both = {(e, f"{label}, {of}"): case._replace(of=of) for (e, label), case in lines.items() for of in get_args(Of)}
     return [
         Sheet(
-            name=f"poison-{other.partition('+')[2] or other}",
+            name=f"poison-{Path(other.partition('+')[2]).stem}",
             title=f"AUROC of the mixture against {other}, by share of poisoned images",
             cases=both,
             columns=[Poison(against=other, share=share) for share in SHARES],

@@ -98,7 +98,7 @@ def scored(explanation: Explanation, mask: Bool[Tensor, "height width"] | None) 
     maps = {of: values for of, values in maps.items() if not values.isnan().any()}
     stack = torch.stack(list(maps.values()))
     columns = {name: metric(stack) for name, metric in METRICS.items() if metric.needs == "maps"}
-    columns["histogram_entropy"] = entropy(stack)
+    columns["resolved_entropy"] = entropy(stack)
     columns |= {name: aggregate(stack) for name, aggregate in AGGREGATES.items()}
     for metric in METRICS.values():
         if mask is not None and metric.needs == "masks":
@@ -127,8 +127,12 @@ class Codes:
         seed: int,
     ) -> Iterator[Found]:
         for subject in subjects:
-            with metering() as meter, torch.inference_mode():
-                code = encoder(subject.image.pixels[None].to(encoder.device, encoder.dtype))[0].double()
+            try:
+                with metering() as meter, torch.inference_mode():
+                    code = encoder(subject.image.pixels[None].to(encoder.device, encoder.dtype))[0].double()
+            except RepeatError as error:
+                yield Found(failure=str(error))
+                continue
             if code.isfinite().all():
                 yield Found(code=tuple(code.tolist()), calls=1, seconds=meter.seconds)
             else:
@@ -175,8 +179,12 @@ class Faithfulness:
             if isinstance(answer.result, RepeatError):
                 yield Found(failure=str(answer.result))
                 continue
-            with metering() as meter:
-                area = deletion(encoder, image, answer.result.importance, way=self.way).area
+            try:
+                with metering() as meter:
+                    area = deletion(encoder, image, answer.result.importance, way=self.way).area
+            except RepeatError as error:
+                yield Found(failure=str(error))
+                continue
             yield Found(
                 scores={f"{self.way}.importance": float(area)},
                 calls=answer.calls + meter.calls,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from repeat_xai.experiment.run import Work
@@ -33,11 +33,9 @@ def timed(rows: Iterator[Row]) -> Iterator[tuple[Row, float]]:
         before = now
 
 
-def cost(first: Sequence[tuple[Row, float]], rest: Sequence[Work], work: Sequence[Work]) -> Cost:
-    """Of the rest, each image taking what the first of its setting took."""
-    left = {part.setting: len(part.numbers) for part in rest}
-    counts = [left.get(part.setting, 0) for part in work]
-    rows = sum(counts)
+def cost(first: Sequence[tuple[Row, float]], left: Mapping[str, int]) -> Cost:
+    """Of what is left of each setting, by the key of its first row: each image takes what the first one took."""
+    counts = [left[row.key] for row, _ in first]
     calls = sum(count * row.calls for count, (row, _) in zip(counts, first, strict=True))
     seconds = sum(count * waited for count, (_, waited) in zip(counts, first, strict=True))
-    return Cost(rows, calls, seconds)
+    return Cost(sum(counts), calls, seconds)

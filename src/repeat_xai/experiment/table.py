@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
+from repeat_xai.errors import ConfigurationError
 from repeat_xai.evaluate import Comparison, Summary, compared
 from repeat_xai.evaluate.metric import Direction
 from repeat_xai.experiment.columns import NOTHING, Case, Column, Found
@@ -58,6 +59,14 @@ def lines_of(methods: Mapping[str, Method]) -> list[Line]:
     return found
 
 
+def distinct(networks: Sequence[Network]) -> None:
+    """Refuse encoders that a table would call the same."""
+    labels = [network.label for network in networks]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ConfigurationError(f"two encoders are called {label} in the table; run them one at a time")
+
+
 def cases(base: Setting, networks: Iterable[Network], lines: Sequence[Line]) -> dict[tuple[str, str], Case]:
     """Every line under every encoder."""
     return {
@@ -104,9 +113,10 @@ class Sheet:
                 Cell(column.cell(case, found), beside.get(label), value)
                 for column, beside, value in zip(self.columns, beside_baseline[encoder], printed, strict=True)
             )
+        intervals = dict.fromkeys(column.interval for column in self.columns)
         return Table(
             title=self.title,
-            notes=self.notes,
+            notes=(*self.notes, *intervals),
             columns=tuple(column.title for column in self.columns),
             better=tuple(column.better for column in self.columns),
             lines=lines,

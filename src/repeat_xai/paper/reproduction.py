@@ -11,13 +11,13 @@ from repeat_xai.evaluate.emprt import Of
 from repeat_xai.experiment.columns import Case, Column, Mean
 from repeat_xai.experiment.measures import Robustness
 from repeat_xai.experiment.setting import Network, Setting
-from repeat_xai.experiment.table import Sheet, cases, lines_of
+from repeat_xai.experiment.table import Sheet, cases, distinct, lines_of
 from repeat_xai.experiment.worker import Worker
+from repeat_xai.explain.repeat import Repeat
+from repeat_xai.images import SIDE
+from repeat_xai.methods import Method
 from repeat_xai.paper.entry import Block, Entry
 from repeat_xai.paper.presets import PRESETS, Preset
-
-SIDE = 224
-"""Of the paper's images."""
 
 
 class Missing(NamedTuple):
@@ -38,16 +38,20 @@ class Reproduction:
     """Encoders to run every table with; one of the name of the paper's takes its place."""
     only_these: bool = False
     """Leave out the paper's encoders that are not among them."""
-    draws: int = 20
+    draws: int = 200
     """Disturbances of an image, for robustness."""
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        distinct(self.networks)
+
     def encoders(self, block: Block) -> list[Network]:
         """The paper's for this block, and those given."""
-        given = {network.label: network for network in self.networks}
-        paper = [given.get(name, Network(name=f"torchvision:{name}", fit=SIDE)) for name in block.encoders]
-        if self.only_these:
-            paper = [network for network in paper if network.label in given]
+        given = {network.name: network for network in self.networks}
+        names = [f"torchvision:{name}" for name in block.encoders]
+        paper = [
+            given.get(name, Network(name=name, fit=SIDE)) for name in names if name in given or not self.only_these
+        ]
         return list(dict.fromkeys((*paper, *self.networks)))
 
     def sheets(self, entries: Sequence[Entry], worker: Worker) -> tuple[list[Sheet], list[Missing]]:
@@ -82,8 +86,8 @@ class Reproduction:
 
     def sheet(self, entry: Entry, block: Block, networks: Sequence[Network]) -> Sheet:
         """One block with these encoders."""
-        methods = {_label(name): self.preset.method(name) for name in block.methods}
-        base = Setting(dataset=block.dataset, method=methods[_label(block.methods[0])], seed=self.seed)
+        methods = {_label(name, method): method for name in block.methods if (method := self.preset.method(name))}
+        base = Setting(dataset=block.dataset, method=next(iter(methods.values())), seed=self.seed)
         lines = cases(base, networks, lines_of(methods))
         if block.both_maps:
             maps: tuple[Of, ...] = get_args(Of)
@@ -96,7 +100,11 @@ class Reproduction:
             notes=tuple(note for note in (block.note,) if note),
             cases=lines,
             columns=[self._column(column) for column in block.columns],
-            printed={(e, _label(name)): values for e, rows in block.printed.items() for name, values in rows.items()},
+            printed={
+                (encoder, name.removeprefix("once:")): values
+                for encoder, rows in block.printed.items()
+                for name, values in rows.items()
+            },
         )
 
     def _column(self, column: Column) -> Column:
@@ -105,6 +113,8 @@ class Reproduction:
         return column
 
 
-def _label(name: str) -> str:
-    """As the paper calls it."""
+def _label(name: str, method: Method) -> str:
+    """As the paper calls it, with the number of repeats that there are."""
+    if name.startswith("repeat:repeats=") and isinstance(method, Repeat):
+        return f"repeat:repeats={method.repeats}"
     return name.removeprefix("once:")

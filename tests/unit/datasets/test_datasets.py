@@ -1,5 +1,6 @@
 """Datasets: pictures by number, drawn by seed, and refused in a line."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ def made_up(count: int, name: str = "made up") -> Dataset:
 def test_a_folder_holds_the_images_below_it_by_place_and_size(pictures):
     found = opened(str(pictures), root=Path("nowhere"))
     assert [key.split(" (")[0] for key in found.keys] == ["0/0.png", "0/2.png", "0/4.png", "1/1.png", "1/3.png"]
-    assert found.keys[0].endswith(f"({(pictures / '0/0.png').stat().st_size} bytes)")
+    about = (pictures / "0/0.png").stat()
+    assert found.keys[0].endswith(f"({about.st_size} bytes, {about.st_mtime_ns})")
     assert found[3].picture == pictures / "1/1.png"
 
 
@@ -84,12 +86,38 @@ def test_cifar_is_read_from_arrays_and_poisoned_ones_keep_their_order(tmp_path):
     mine = opened(f"cifar10+{tmp_path / 'mine.npz'}", root=tmp_path)
     assert np.array_equal(np.asarray(mine[7].picture), 255 - images[7])
     made = opened("cifar10+separable", root=tmp_path)
-    assert made.keys == clean.keys
+    assert len(made) == len(clean)
+    assert [key.split(" ")[0] for key in made.keys] == [key.split(" ")[0] for key in clean.keys]
+    assert not set(made.keys) & set(clean.keys)
     assert 0 < np.abs(np.asarray(made[7].picture).astype(int) - images[7]).max() < 40
     with pytest.raises(rx.RepeatError, match=r"no file .*poisoned_cp.pth; give a file of arrays or one of: cp, tap"):
         opened("cifar10+cp", root=tmp_path)
     with pytest.raises(rx.RepeatError, match="unknown poison 'nonsense'"):
         opened("cifar10+nonsense", root=tmp_path)
+
+
+def test_the_same_folder_elsewhere_draws_the_same_images(pictures, tmp_path):
+    shutil.copytree(pictures, tmp_path / "copy/pictures")
+    here, there = (opened(str(path), root=tmp_path) for path in (pictures, tmp_path / "copy/pictures"))
+    assert here.drawn(3, seed=0) == there.drawn(3, seed=0)
+    assert here.name != there.name
+
+
+def test_too_few_poisoned_images_and_broken_files_are_refused(tmp_path):
+    (tmp_path / "cifar10").mkdir()
+    images = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), dtype=np.uint8)
+    np.savez(tmp_path / "few.npz", images=255 - images[:4])
+    for content, words in (({"pixels": images}, "not found under"), ({"images": images, "labels": np.arange(6)}, "")):
+        np.savez(tmp_path / "cifar10/clean.npz", **content)
+        with pytest.raises(rx.RepeatError, match=words or "4 poisoned images for 6 clean ones"):
+            opened("cifar10" if words else f"cifar10+{tmp_path / 'few.npz'}", root=tmp_path)
+    with pytest.raises(rx.RepeatError, match="unknown dataset 'cifar10\\+'"):
+        opened("cifar10+", root=tmp_path)
+
+
+def test_a_link_to_nothing_is_no_image(pictures):
+    (pictures / "gone.jpg").symlink_to(pictures / "nowhere.jpg")
+    assert len(opened(str(pictures), root=pictures)) == 5
 
 
 def test_every_dataset_is_known_by_its_name():

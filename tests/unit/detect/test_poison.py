@@ -43,7 +43,7 @@ def test_no_image_is_both_clean_and_poisoned_and_each_draw_is_its_own(monkeypatc
     seen = []
     monkeypatch.setattr("repeat_xai.detect.poison.quality", lambda *parts: seen.append(parts) or quality(*parts))
     found = detection(torch.arange(50.0), torch.arange(50.0) + 0.5, share=0.3, draws=3, seed=0)
-    draws = [parts for parts in seen if parts[0].max() > 1]  # the others are posteriors
+    draws = seen[1::2]  # the others are log-odds
     for known, unknown in draws:
         assert (len(known), len(unknown)) == (35, 15)
         assert sorted([*known.tolist(), *(unknown - 0.5).tolist()]) == list(range(50))
@@ -64,8 +64,8 @@ def test_the_posterior_is_that_of_the_mixture(monkeypatch):
     found = detection(drawn(200), drawn(200, 1) * 9 + 4, share=0.5, draws=1, seed=0)
     (clean, poisoned), (known, unknown) = seen
     split = mixture(torch.cat((known, unknown)))
-    np.testing.assert_allclose(clean, split.posterior(known), atol=2e-2)
-    np.testing.assert_allclose(poisoned, split.posterior(unknown), atol=2e-2)
+    np.testing.assert_allclose(clean.sigmoid(), split.posterior(known), atol=2e-2)
+    np.testing.assert_allclose(poisoned.sigmoid(), split.posterior(unknown), atol=2e-2)
     assert found.posterior.mean == quality(clean, poisoned).auroc > found.raw.mean + 0.1
     assert found.posterior.deviation is None
 

@@ -33,7 +33,7 @@ def test_the_encoder_and_the_generators_are_left_alone(encoder):
     assert all(value.equal(before[key]) for key, value in encoder.module.state_dict().items())
     assert torch.get_rng_state().equal(state)
     assert not blank.module[0].weight.equal(encoder.module[0].weight)
-    assert "randomised (full)" in blank.weights
+    assert "randomised (full, seed 43)" in blank.weights
 
 
 def test_only_full_reaches_attention_and_tokens():

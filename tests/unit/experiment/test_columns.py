@@ -35,7 +35,7 @@ def test_binary_votes_are_read_from_the_share_of_votes():
 
 def test_emprt_is_the_relative_change_image_by_image():
     trained, random = (
-        [{"histogram_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
+        [{"resolved_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
     )
     rows = found({("known", False, 0): trained, ("known", True, 0): random})
     assert Emprt().values(CASE, rows)[:2].tolist() == [0.5, -0.25]
@@ -117,7 +117,7 @@ def test_poison_is_found_by_the_map_the_line_is_about():
 def test_over_runs_is_the_mean_and_deviation_of_the_runs_means():
     sets = {("known", False, seed): values("complexity.importance", [v, v + 2]) for seed, v in ((0, 1), (1, 2), (2, 6))}
     cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, found(sets))
-    assert (cell.mean, cell.images) == (4.0, 3)
+    assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
     assert cell.deviation == pytest.approx(math.sqrt(7))
 
 
@@ -136,10 +136,10 @@ def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):
 
 def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
     explanation = rx.Relax(masks=40).explain(encoder, image, seed=0)
-    assert scored(explanation, None)["histogram_entropy.importance"] > 3
+    assert scored(explanation, None)["resolved_entropy.importance"] > 3
     flat = replace(explanation, importance=1 - 1e-6 * explanation.importance)
-    assert math.isnan(scored(flat, None)["histogram_entropy.importance"])
-    assert scored(replace(explanation, uncertainty=torch.zeros(24, 20)), None)["histogram_entropy.uncertainty"] == 0
+    assert math.isnan(scored(flat, None)["resolved_entropy.importance"])
+    assert scored(replace(explanation, uncertainty=torch.zeros(24, 20)), None)["resolved_entropy.uncertainty"] == 0
 
 
 def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
