@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +19,7 @@ from repeat_xai.experiment import run
 from repeat_xai.experiment.local import Local
 from repeat_xai.experiment.measures import Codes, Found
 from repeat_xai.experiment.processes import Processes
+from repeat_xai.experiment.ray import RayExecutor
 from repeat_xai.experiment.run import Work
 from repeat_xai.experiment.setting import Network, Setting
 from repeat_xai.experiment.worker import Worker
@@ -119,14 +121,59 @@ def resumed(folder, work, told):
     told.close()
 
 
-def go_on_for_ever(setting, told, said):
-    """Two processes at work in a group of this one's own, told of when both are; what all say goes to a file."""
+def go_on_for_ever(crew, setting, told, said):
+    """Two workers at work in a group of this process's own, told of when both are; what all say goes to a file."""
     os.setsid()
+    os.environ |= {"HOME": str(Path(said).parent), "PYTHONPATH": str(Path(__file__).parent)}
     os.dup2(os.open(said, os.O_CREAT | os.O_WRONLY | os.O_APPEND), 2)
-    crew = Processes(worker=Worker(device="cpu", root=Path()), batch=1)
+    worker = Worker(device="cpu", root=Path())
+    made = Processes(worker=worker, batch=1) if crew == "processes" else RayExecutor(worker=worker, workers=2, batch=1)
     seen = set()
-    for row in crew.rows([Work(setting, [0, 1])] * 10_000):
+    for row in made.rows([Work(setting, [0, 1])] * 10_000):
         seen.add(int(row.scores["process"]))
         if len(seen) == 2 and told is not None:
             told.send(seen)
             told = None
+
+
+def children(pid):
+    """Every process that this one started, and those that they did."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new}
+        found |= new
+    return found
+
+
+def ended(pids, seconds=20.0):
+    """Whether all have by then."""
+    until = time.monotonic() + seconds
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(alive(pid) for pid in pids)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def listening(pids):
+    """The addresses on which these processes wait for connections, as the kernel writes them."""
+    mine = set()
+    for pid in pids:
+        with suppress(OSError):
+            mine |= {str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in mine:
+                found.add(fields[1].partition(":")[0])
+    return found

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from repeat_xai.cli.executors import AddressOption, PlaceOption, WorkersOption, executor_of
+from repeat_xai.cli.executors import AddressOption, PlaceOption, RowsOption, WorkersOption, executor_of
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
 from repeat_xai.errors import ConfigurationError
@@ -69,6 +69,7 @@ def evaluate(
     executor: PlaceOption = "local",
     workers: WorkersOption = None,
     ray_address: AddressOption = None,
+    rows: RowsOption = None,
 ) -> None:
     """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
     relax = Relax(masks=masks)
@@ -93,7 +94,7 @@ def evaluate(
     needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
     if needing and worker.dataset(dataset)[0].mask is None:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
-    campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(out / "rows"), worker=worker)
+    campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
     found = campaign.found()

@@ -28,6 +28,10 @@ AddressOption = Annotated[
     str | None,
     typer.Option(metavar="HOST:PORT", help="Of a Ray cluster, or auto for this machine's; else one is started here."),
 ]
+RowsOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Where rows are kept, if not in OUT/rows: a folder, or s3://… and the like."),
+]
 CORES = 4
 """For each worker on a CPU."""
 

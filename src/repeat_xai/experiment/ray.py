@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from repeat_xai.errors import ConfigurationError, at_least, reason
+from repeat_xai.errors import ConfigurationError, at_least, lacks_memory, reason
 from repeat_xai.experiment.batches import Answer, Batch, Queue, answers
 from repeat_xai.experiment.run import Work
 from repeat_xai.experiment.worker import Worker
@@ -25,6 +26,8 @@ from repeat_xai.version import __version__
 
 AHEAD = 16
 """Rows that an actor may have made before they are fetched."""
+SOON = 10.0
+"""Seconds in which a cluster answers if it is there."""
 LONG = 60.0
 """Seconds without any actor after which that is said."""
 SHARED = 80 * 2**20
@@ -143,7 +146,7 @@ class _Crew:
         except errors.RayTaskError:
             raise
         except errors.RayError as error:
-            why = reason(error)
+            why = _cause(error)
             self._members.remove(member)
             self._dismiss(member)
             self._members.append(self._hired())
@@ -185,6 +188,19 @@ def _end(crew: list[_Crew]) -> None:
         crew.pop().end()
 
 
+def _cause(error: Exception) -> str:
+    """Why an actor died, in few words; refused where every other would die as well."""
+    text = str(error)
+    if "creation task" in text:
+        raise ConfigurationError(
+            f"a worker cannot start ({text.strip().splitlines()[-1].strip()}); "
+            f"every machine of the cluster needs repeat-xai {__version__}"
+        ) from error
+    if "node has died" in text:
+        return "its machine was lost"
+    return "out of memory" if lacks_memory(error) else "unexpectedly"
+
+
 def _expect_same(version: str) -> None:
     if version != __version__:
         raise ConfigurationError(f"a machine of the cluster has repeat-xai {version}, this one {__version__}")
@@ -210,7 +226,11 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 @contextmanager
 def _joined(ray: Any, address: str) -> Iterator[None]:
+    """The cluster there; where nobody answers, Ray itself would try for minutes."""
     try:
+        if address != "auto":
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port)), timeout=SOON).close()
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ConfigurationError(f"no Ray cluster at {address} ({reason(error)}); see `ray start --help`") from error

@@ -2,12 +2,10 @@
 
 import os
 import signal
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from crews import Deadly, Faulty, Waiting, go_on_for_ever, network, pictures, work_in
+from crews import Deadly, Faulty, Waiting, alive, ended, go_on_for_ever, network, pictures, work_in
 from stores import bits, quickly
 
 from repeat_xai.errors import ConfigurationError, RepeatError
@@ -49,21 +47,6 @@ def crew(worker):
 def by(measure, work):
     """The pictures that can be read, by another measure."""
     return [Work(replace(work[0].setting, measure=measure), list(range(PICTURES)))]
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def ended(pids, seconds=20.0):
-    """Whether all have ended by then."""
-    until = time.monotonic() + seconds
-    while any(alive(pid) for pid in pids) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not any(alive(pid) for pid in pids)
 
 
 def test_the_rows_are_those_of_this_process(work, worker, crew):
@@ -118,7 +101,7 @@ def test_processes_end_with_the_one_that_made_them(work, tmp_path):
     makers = {}
     for way in (signal.SIGKILL, signal.SIGINT):
         receiving, sending = quickly.Pipe(duplex=False)
-        maker = quickly.Process(target=go_on_for_ever, args=(setting, sending, tmp_path / way.name))
+        maker = quickly.Process(target=go_on_for_ever, args=("processes", setting, sending, tmp_path / way.name))
         maker.start()
         sending.close()
         makers[way] = maker, receiving
