@@ -19,7 +19,7 @@ from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.table import Sheet, Table
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.files import writing
-from repeat_xai.gallery import draw
+from repeat_xai.gallery import print_out
 from repeat_xai.plot import histograms_by_method
 from repeat_xai.plot import roc as roc_figure
 from repeat_xai.provenance import VERSIONS, configuration
@@ -34,6 +34,8 @@ class Campaign:
     """Sheets to be filled from a store, on so many images of each dataset."""
 
     sheets: Sequence[Sheet]
+    others: Sequence[Setting] = ()
+    """Whose rows are wanted beside theirs."""
     images: int | None
     """Of each dataset; all, if not told."""
     at_most: bool = False
@@ -46,7 +48,7 @@ class Campaign:
     @property
     def settings(self) -> list[Setting]:
         """Each once."""
-        return list(dict.fromkeys(setting for sheet in self.sheets for setting in sheet.settings))
+        return list(dict.fromkeys((*(s for sheet in self.sheets for s in sheet.settings), *self.others)))
 
     @property
     def numbers(self) -> dict[str, list[int]]:
@@ -76,6 +78,12 @@ class Campaign:
     def found(self) -> Found:
         """What is done."""
         return results(self.settings, self.numbers, self.store, self.worker)
+
+    def made(self, setting: Setting, numbers: Sequence[int]) -> list[Row | None]:
+        """What is done of some images, failures too."""
+        keys = self.worker.keys(setting, numbers)
+        rows = self.store.rows(set(keys))
+        return [rows.get(key) for key in keys]
 
     def notes(self, sheet: Sheet) -> tuple[str, ...]:
         """What its table says of how it was made."""
@@ -129,10 +137,12 @@ def _detection(column: Detection, cases: Mapping[str, Case], found: Found, folde
                 continue
     if not groups:
         return []
-    paths = [folder / f"{kind}-{name}.png" for kind in ("histograms", "roc")]
-    draw(histograms_by_method(groups, splits), paths[0])
-    draw(roc_figure(curves), paths[1])
-    return paths
+    drawn = {"histograms": histograms_by_method(groups, splits), "roc": roc_figure(curves)}
+    return [
+        path
+        for kind, figure in drawn.items()
+        for path in print_out(figure, folder / f"{kind}-{name}.png", title=f"{kind} {name}")
+    ]
 
 
 def record(folder: Path, asked: object, campaign: Campaign) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, final
 
+import matplotlib
 import PIL.Image
 from matplotlib.figure import Figure
 
@@ -28,6 +29,8 @@ from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
 
 DPI = 150
+PRINTED = 300
+"""Dots an inch of the pictures in a PDF."""
 LONGEST = 200
 """Bytes of an image's name that its results keep, so that there is room for an ending."""
 SIGNATURE = "repeat-xai"
@@ -149,10 +152,30 @@ def compare(outcomes: Sequence[Outcome], folder: Path) -> Path:
     return picture
 
 
-def draw(figure: Figure, path: Path) -> None:
-    """A picture that says whose it is."""
+def draw(figure: Figure, path: Path, *, key: str = "") -> None:
+    """A picture that says whose it is, and what it is of."""
+    about = {"Software": f"{SIGNATURE} {__version__}"} | ({"Source": key} if key else {})
     with writing(path) as draft:
-        figure.savefig(draft, format="png", dpi=DPI, metadata={"Software": f"{SIGNATURE} {__version__}"})
+        figure.savefig(draft, format="png", dpi=DPI, metadata=about)
+
+
+def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> list[Path]:
+    """A PNG to look at, and beside it a PDF to print."""
+    page = picture.with_suffix(".pdf")
+    about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}", "CreationDate": None}
+    with writing(page) as draft, matplotlib.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(draft, format="pdf", dpi=PRINTED, metadata=about)
+    draw(figure, picture, key=key)
+    return [picture, page]
+
+
+def is_printed(picture: Path, key: str) -> bool:
+    """Whether both are there, of what this key says."""
+    try:
+        with PIL.Image.open(picture) as opened:
+            return opened.info.get("Source") == key and picture.with_suffix(".pdf").exists()
+    except OSError:
+        return False
 
 
 def _free(files: Files, digest: str) -> bool:

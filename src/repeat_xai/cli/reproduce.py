@@ -10,21 +10,25 @@ import typer
 from rich.console import Console
 
 from repeat_xai.cli.evaluate import network_of
-from repeat_xai.cli.executors import AddressOption, PlaceOption, WorkersOption, executor_of
+from repeat_xai.cli.executors import AddressOption, PlaceOption, RowsOption, WorkersOption, executor_of
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
-from repeat_xai.errors import choose
+from repeat_xai.drawing import Asked, drawn
+from repeat_xai.errors import RepeatError, choose
 from repeat_xai.evaluation import Campaign, figures, record, tables
 from repeat_xai.experiment.worker import Worker
+from repeat_xai.paper.figures import FIGURES
 from repeat_xai.paper.presets import PRESETS
-from repeat_xai.paper.reproduction import Missing, Reproduction
+from repeat_xai.paper.reproduction import Missing, Reproduction, Stock
 from repeat_xai.paper.tables import TABLES
 from repeat_xai.store import Store
 from repeat_xai.tables import on_screen
 
 
 def reproduce(
-    names: Annotated[list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or all; list lists them.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME…", help="Tables and figures by name, or all; list lists them.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.")] = Path("reproduced"),
     encoder: Annotated[
         list[str] | None,
@@ -45,15 +49,17 @@ def reproduce(
     executor: PlaceOption = "local",
     workers: WorkersOption = None,
     ray_address: AddressOption = None,
+    rows: RowsOption = None,
 ) -> None:
-    """Make tables of the paper anew, what it prints beside ours; interrupted, the same command goes on."""
+    """Make tables and figures of the paper anew, what it prints beside ours; interrupted, the same command goes on."""
     if names == ["list"]:
-        for entry in TABLES.values():
-            typer.echo(f"{entry.name:<24}{entry.where:<21}{entry.title}")
+        for kind in (TABLES, FIGURES):
+            for entry in kind.values():
+                typer.echo(f"{entry.name:<24}{entry.where:<41}{entry.title}")
         return
-    asked = list(TABLES) if names == ["all"] else names
+    asked = [*TABLES, *FIGURES] if names == ["all"] else names
     for name in asked:
-        choose("table", name, TABLES)
+        choose("table or figure", name, {**TABLES, **FIGURES})
     choose("preset", preset, PRESETS)
     chosen = PRESETS[preset]
     chosen = replace(chosen, relax=replace(chosen.relax, masks=masks), repeats=repeats, passes=passes, samples=samples)
@@ -65,18 +71,45 @@ def reproduce(
         seed=seed,
     )
     worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download)
-    sheets, missing = reproduction.sheets([TABLES[name] for name in asked], worker)
-    campaign = Campaign(sheets=sheets, images=images, at_most=True, seed=seed, store=Store(out / "rows"), worker=worker)
+    stock = Stock(worker)
+    sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], stock)
+    drawings = [
+        Asked(entry=entry, network=network, preset=chosen, worker=worker, images=images, seed=seed)
+        for entry, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], stock)
+    ]
+    campaign = Campaign(
+        sheets=sheets,
+        others=[setting for drawing in drawings for setting in drawing.settings],
+        images=images,
+        at_most=True,
+        seed=seed,
+        store=Store(rows or out / "rows"),
+        worker=worker,
+    )
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
-    found = campaign.found()
-    for table in tables(campaign, found, out, (f"Preset {preset}: {masks} masks, {repeats} repeats.",)):
-        Console().print(on_screen(table))
-    figures(sheets, found, out)
+        found = campaign.found()
+        for table in tables(campaign, found, out, (f"Preset {preset}: {masks} masks, {repeats} repeats.",)):
+            Console().print(on_screen(table))
+        figures(sheets, found, out)
+        failed += _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
     record(out, reproduction, campaign)
-    _tell(missing)
+    _tell(stock.missing)
     typer.echo(f"tables and figures: {out}")
-    raise typer.Exit(1 if failed or not any(sheet.cases for sheet in sheets) else 0)
+    raise typer.Exit(1 if failed or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
+
+
+def _drawn(drawings: list[Asked], out: Path) -> int:
+    """Draw them all, and tell of each; how many could not be."""
+    failed = 0
+    for drawing in drawings:
+        try:
+            picture, page = drawn(drawing, out)
+            typer.echo(f"{picture} and {page.name}: {drawing.entry.title} ({drawing.entry.where})")
+        except RepeatError as error:
+            typer.echo(f"repeat-xai: {drawing.entry.name}, {drawing.network.label}: {error}", err=True)
+            failed += 1
+    return failed
 
 
 def _tell(missing: list[Missing]) -> None:

@@ -1,4 +1,4 @@
-"""Tables of the paper → sheets to be filled with the encoders and datasets at hand, and a list of what is not."""
+"""Tables and figures of the paper → what is to be done with the encoders and datasets at hand, and what is not."""
 
 from __future__ import annotations
 
@@ -17,15 +17,46 @@ from repeat_xai.explain.repeat import Repeat
 from repeat_xai.images import SIDE
 from repeat_xai.methods import Method
 from repeat_xai.paper.entry import Block, Entry
+from repeat_xai.paper.figures import FigureEntry
 from repeat_xai.paper.presets import PRESETS, Preset
 
 
 class Missing(NamedTuple):
-    """What tables ask for and is not at hand."""
+    """What tables and figures ask for and is not at hand."""
 
     what: str
     why: str
-    tables: tuple[str, ...]
+    entries: tuple[str, ...]
+
+
+@final
+class Stock:
+    """What can be had; whatever cannot is remembered, with who asked for it."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._why: dict[Network | str, str] = {}
+        self._lacking: dict[Network | str, list[str]] = {}
+
+    def has(self, thing: Network | str, *, entry: str) -> bool:
+        """Whether an encoder, or a dataset by name, is at hand for this entry."""
+        if thing not in self._why:
+            try:
+                self._worker.encoder(thing) if isinstance(thing, Network) else self._worker.dataset(thing)
+                self._why[thing] = ""
+            except RepeatError as error:
+                self._why[thing] = str(error)
+        if self._why[thing]:
+            self._lacking.setdefault(thing, []).append(entry)
+        return not self._why[thing]
+
+    @property
+    def missing(self) -> list[Missing]:
+        """Each thing once."""
+        return [
+            Missing(thing.label if isinstance(thing, Network) else thing, self._why[thing], tuple(dict.fromkeys(names)))
+            for thing, names in self._lacking.items()
+        ]
 
 
 @final
@@ -45,44 +76,35 @@ class Reproduction:
     def __post_init__(self) -> None:
         distinct(self.networks)
 
-    def encoders(self, block: Block) -> list[Network]:
-        """The paper's for this block, and those given."""
+    def encoders(self, paper_names: Sequence[str]) -> list[Network]:
+        """The paper's of these names, and those given."""
         given = {network.name: network for network in self.networks}
-        names = [f"torchvision:{name}" for name in block.encoders]
+        names = [f"torchvision:{name}" for name in paper_names]
         paper = [
             given.get(name, Network(name=name, fit=SIDE)) for name in names if name in given or not self.only_these
         ]
         return list(dict.fromkeys((*paper, *self.networks)))
 
-    def sheets(self, entries: Sequence[Entry], worker: Worker) -> tuple[list[Sheet], list[Missing]]:
-        """A sheet a block, with the encoders and datasets that can be had; what cannot is told once."""
-        why: dict[Network | str, str] = {}
-
-        def there(thing: Network | str) -> bool:
-            if thing not in why:
-                try:
-                    worker.encoder(thing) if isinstance(thing, Network) else worker.dataset(thing)
-                    why[thing] = ""
-                except RepeatError as error:
-                    why[thing] = str(error)
-            return not why[thing]
-
+    def sheets(self, entries: Sequence[Entry], stock: Stock) -> list[Sheet]:
+        """A sheet a block, with the encoders and datasets that can be had."""
         found = []
-        lacking: dict[Network | str, list[str]] = {}
         for entry in entries:
             for block in entry.blocks:
                 datasets = dict.fromkeys(s.dataset for s in self.sheet(entry, block, [Network()]).settings)
-                things: list[Network | str] = [*datasets, *self.encoders(block)]
-                for thing in things:
-                    if not there(thing):
-                        lacking.setdefault(thing, []).append(entry.name)
-                networks = [network for network in self.encoders(block) if there(network)]
-                found.append(self.sheet(entry, block, networks if all(map(there, datasets)) else []))
-        missing = [
-            Missing(thing.label if isinstance(thing, Network) else thing, why[thing], tuple(dict.fromkeys(tables)))
-            for thing, tables in lacking.items()
-        ]
-        return found, missing
+                there = [stock.has(dataset, entry=entry.name) for dataset in datasets]
+                networks = [one for one in self.encoders(block.encoders) if stock.has(one, entry=entry.name)]
+                found.append(self.sheet(entry, block, networks if all(there) else []))
+        return found
+
+    def figures(self, entries: Sequence[FigureEntry], stock: Stock) -> list[tuple[FigureEntry, Network]]:
+        """Each figure with every encoder that can be had, if its datasets can."""
+        found = []
+        for entry in entries:
+            others = [stock.has(dataset, entry=entry.name) for dataset in entry.against]
+            there = stock.has(entry.dataset, entry=entry.name) and (any(others) or not others)
+            networks = [one for one in self.encoders([entry.encoder]) if stock.has(one, entry=entry.name)]
+            found += [(entry, network) for network in networks if there]
+        return found
 
     def sheet(self, entry: Entry, block: Block, networks: Sequence[Network]) -> Sheet:
         """One block with these encoders."""

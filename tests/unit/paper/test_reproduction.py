@@ -17,8 +17,9 @@ from repeat_xai.experiment import columns
 from repeat_xai.experiment.setting import Network
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.explain.once import Once
+from repeat_xai.paper.figures import FIGURES
 from repeat_xai.paper.presets import PRESETS
-from repeat_xai.paper.reproduction import Reproduction
+from repeat_xai.paper.reproduction import Reproduction, Stock
 from repeat_xai.paper.tables import ENTRIES, TABLES
 
 TINY = Network(name="torchvision:squeezenet1_1", weights="random", fit=224)
@@ -86,20 +87,26 @@ def test_names_of_methods_mean_what_the_preset_says():
 
 def test_a_given_encoder_takes_the_place_of_the_papers_of_its_name(root):
     given = (Network(name="torchvision:resnet50", weights="random", fit=224), TINY)
-    found = Reproduction(networks=given).encoders(TABLES["sanity"].blocks[0])
+    found = Reproduction(networks=given).encoders(TABLES["sanity"].blocks[0].encoders)
     assert [(network.label, network.weights) for network in found] == [
         ("resnet50", "random"), ("vit_b_16", None), ("squeezenet1_1", "random"),
     ]  # fmt: skip
-    only = Reproduction(networks=given, only_these=True).encoders(TABLES["thresholds"].blocks[0])
+    only = Reproduction(networks=given, only_these=True).encoders(TABLES["thresholds"].blocks[0].encoders)
     assert [network.label for network in only] == ["resnet50", "squeezenet1_1"]
 
 
 def test_what_is_missing_is_told_and_the_rest_can_be_run(root):
-    worker = Worker(device="cpu", root=root)
-    sheets, missing = Reproduction(networks=(TINY,), only_these=True).sheets(ENTRIES, worker)
-    told = {what: tables for what, _, tables in missing}
+    stock = Stock(Worker(device="cpu", root=root))
+    asked = Reproduction(networks=(TINY,), only_these=True)
+    sheets, figures = asked.sheets(ENTRIES, stock), asked.figures(list(FIGURES.values()), stock)
+    told = {what: entries for what, _, entries in stock.missing}
     assert set(told) == {"voc", "coco", "fashionmnist", "cifar10+cp", "cifar10+tap", "cifar10+ar"}
     assert told["voc"][:2] == ("sanity", "ood-eurosat")
+    assert told["cifar10+cp"] == ("poison", "poison-histograms", "poisoned-example")
+    assert [(entry.name, network) for entry, network in figures] == [
+        ("poison-histograms", TINY),
+        ("poisoned-example", TINY),
+    ]
     assert [sheet.name for sheet in sheets if sheet.cases] == ["poison-cifar10-separable"]
     assert len(sheets) == sum(len(entry.blocks) for entry in ENTRIES)
     assert len({sheet.name for sheet in sheets}) == len(sheets)
@@ -127,8 +134,8 @@ def test_by_command_a_table_has_what_the_paper_prints_beside_ours(root, monkeypa
 def test_the_list_has_every_table_and_nonsense_is_refused(monkeypatch, capsys):
     status, said = run_here(monkeypatch, capsys, "reproduce", "list")
     assert status == 0
-    assert [line.split()[0] for line in said.out.splitlines()][:12] == list(TABLES)
+    assert [line.split()[0] for line in said.out.splitlines()] == [*TABLES, *FIGURES]
     status, said = run_here(monkeypatch, capsys, "reproduce", "table 9", "--out", Path("nowhere"))
-    assert (status, "unknown table 'table 9'; choose one of: sanity" in said.err) == (2, True)
+    assert (status, "unknown table or figure 'table 9'; choose one of: sanity" in said.err) == (2, True)
     status, said = run_here(monkeypatch, capsys, "reproduce", "sanity", "--preset", "mine")
     assert (status, "unknown preset 'mine'" in said.err) == (2, True)

@@ -1,0 +1,346 @@
+"""Every figure of the paper is drawn from the data it is said to be of, and says so where it cannot be."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+from skimage import data
+from torch import nn
+
+import repeat_xai as rx
+from repeat_xai import detect
+from repeat_xai.drawing import DRAWINGS, Asked, drawn
+from repeat_xai.errors import EncoderError
+from repeat_xai.experiment import setting
+from repeat_xai.experiment.setting import Network
+from repeat_xai.experiment.worker import Worker
+from repeat_xai.paper.figures import FIGURES
+from repeat_xai.paper.presets import Preset
+from repeat_xai.paper.tables import COMPARED
+from repeat_xai.seeds import fold
+from repeat_xai.store import Row
+from repeat_xai.thresholds import THRESHOLDS
+
+NAMES = [
+    "motivation",
+    "overview",
+    "threshold-example",
+    "qualitative",
+    "ood-histograms",
+    "similarity-range",
+    "poison-histograms",
+    "poisoned-example",
+]
+RELAX = rx.Relax(masks=8)
+PRESET = Preset(name="tiny", relax=RELAX, repeats=4, passes=2)
+NETWORK = Network(name="torchvision:tiny")
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    """A network small enough for the paper's 224×224 pixels."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 8, 16, stride=16), nn.ReLU(), nn.Conv2d(8, 12, 3), nn.ReLU(), nn.Flatten())
+    how = rx.Preprocessing(size=(224, 224), resize=224, mean=(0.5,) * 3, std=(0.5,) * 3)
+
+    def load(name, **_):
+        if name != NETWORK.name:
+            raise EncoderError(f"unknown encoder '{name}'")
+        return rx.load_encoder(module.eval(), preprocessing=how)
+
+    monkeypatch.setattr(setting, "load_encoder", load)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """Photos and satellite images as folders, and CIFAR-10 clean and under a poison."""
+    root = tmp_path_factory.mktemp("data")
+    pixels = np.random.default_rng(0)
+    for name, pictures in (("photos", (data.chelsea(), data.coffee())), ("fields", pixels.bytes(2 * 64 * 64 * 3))):
+        (root / name).mkdir()
+        some = np.frombuffer(pictures, np.uint8).reshape(2, 64, 64, 3) if isinstance(pictures, bytes) else pictures
+        for number, picture in enumerate(some):
+            PIL.Image.fromarray(picture).resize((60, 40)).save(root / name / f"{number}.png")
+    (root / "cifar10").mkdir()
+    images = pixels.integers(30, 220, (12, 32, 32, 3), dtype=np.uint8)
+    noise = pixels.choice(np.array([-8, 8]), images.shape)
+    labels = np.arange(12) % 10
+    np.savez(root / "cifar10/clean.npz", images=images, labels=labels)
+    np.savez(root / "cifar10/poisoned_tap.npz", images=(images + noise).astype(np.uint8), labels=labels)
+    return root
+
+
+def entry(name, root):
+    """The entry, of the folders at hand and without the slower methods."""
+    folders = {"voc": str(root / "photos"), "eurosat": str(root / "fields")}
+    found = FIGURES[name]
+    against = tuple(folders.get(other, other) for other in found.against)
+    methods = tuple(method for method in found.methods if method in ("saliency", "relax", "repeat"))
+    return replace(found, dataset=folders.get(found.dataset, found.dataset), against=against, methods=methods)
+
+
+def asked(name, root, *, images=2, preset=PRESET, rows=None, seed=0):
+    worker = Worker(device="cpu", root=root)
+    return Asked(
+        entry=entry(name, root),
+        network=NETWORK,
+        preset=preset,
+        worker=worker,
+        images=images,
+        seed=seed,
+        rows=rows,
+    )
+
+
+def figure(name, root, **options):
+    found = DRAWINGS[name](asked(name, root, **options))
+    found.draw_without_rendering()
+    return found
+
+
+def said(found):
+    titles = [legend.get_title() for legend in found.legends]
+    return [text.get_text() for text in (*found.texts, *titles)] + [found.get_suptitle()]
+
+
+def maps(found):
+    """Arrays drawn as maps, over the faint photo."""
+    return [np.asarray(axes.images[-1].get_array()) for axes in found.axes if len(axes.images) == 2]
+
+
+def test_every_figure_is_named_placed_and_has_one_drawing():
+    assert list(FIGURES) == list(DRAWINGS) == NAMES
+    assert len({entry.where for entry in FIGURES.values()}) == len(FIGURES)
+    assert all(entry.title and entry.where and entry.encoder and entry.images > 0 for entry in FIGURES.values())
+    assert FIGURES["qualitative"].methods == FIGURES["ood-histograms"].methods == COMPARED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_is_written_as_a_signed_picture_and_a_page_with_its_fonts(name, root, tmp_path):
+    many, rows = (8, rows_of(lambda _, number: float(number))[0]) if name == "poison-histograms" else (1, None)
+    made = drawn(asked(name, root, images=many, rows=rows), tmp_path / "new")
+    assert [path.name for path in made] == [f"{name}-tiny.png", f"{name}-tiny.pdf"]
+    assert sorted((tmp_path / "new").iterdir()) == sorted(made)
+    picture, page = made
+    with PIL.Image.open(picture) as opened:
+        assert opened.info["Software"].startswith("repeat-xai")
+        assert opened.width >= 600
+        assert np.asarray(opened.convert("L")).std() > 10
+    content = page.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
+    assert FIGURES[name].title.encode() in content
+    assert b"/CreationDate" not in content
+
+
+def test_a_figure_that_is_there_is_drawn_again_only_of_something_else(root, tmp_path):
+    these = asked("threshold-example", root)
+    picture, page = drawn(these, tmp_path)
+    when = picture.stat().st_mtime_ns
+    assert drawn(these, tmp_path) == [picture, page]
+    assert picture.stat().st_mtime_ns == when
+    for other in (replace(these, seed=1), replace(these, preset=replace(PRESET, repeats=3)), these):
+        drawn(other, tmp_path)
+        assert picture.stat().st_mtime_ns > when
+        when = picture.stat().st_mtime_ns
+    page.unlink()
+    drawn(these, tmp_path)
+    assert page.exists()
+    rows, seen = rows_of(lambda _, number: float(number))
+    for expected in (2 * 3, 4 * 3):
+        drawn(asked("ood-histograms", root, rows=rows), tmp_path)
+        assert len(seen) == expected
+
+
+def test_the_votes_of_the_overview_are_binary_average_to_p_and_are_those_of_repeat(root):
+    found = figure("overview", root)
+    these = asked("overview", root)
+    image = these.first()
+    exact = rx.Repeat(base=RELAX, estimator="exact", repeats=4, votes="binary")(these.encoder, image, seed=0)
+    runs = [RELAX(these.encoder, image, seed=fold(0, "repeat", k)) for k in (0, 1, 3)]
+    *steps, p, uncertainty = maps(found)
+    assert len(steps) == 6
+    np.testing.assert_allclose(p, exact.importance, atol=1e-6)
+    np.testing.assert_allclose(uncertainty, p * (1 - p))
+    lines = [axes.lines[0].get_xdata()[0] for axes in found.axes if axes.lines]
+    for run, importance, vote, cut in zip(runs, steps[::2], steps[1::2], lines, strict=True):
+        np.testing.assert_allclose(importance, run, atol=1e-6)
+        assert set(np.unique(vote)) == {0, 1}
+        assert cut == pytest.approx(THRESHOLDS["mean"](run[None]).item(), abs=1e-6)
+        np.testing.assert_array_equal(vote, importance >= cut)
+    every = figure("overview", root, preset=replace(PRESET, repeats=3))
+    *steps, p, _ = maps(every)
+    np.testing.assert_allclose(np.mean(steps[1::2], axis=0), p)
+
+
+@pytest.mark.parametrize("swaps", [False, True])
+def test_the_cuts_drawn_are_the_thresholds_own(root, swaps):
+    found = figure("threshold-example", root, preset=replace(PRESET, swaps_thresholds=swaps))
+    importance, *cut = maps(found)
+    lines = next(axes.lines for axes in found.axes if len(axes.lines) == 4)
+    names = ("mean", "triangle", "otsu", "li") if swaps else ("mean", "otsu", "triangle", "li")
+    assert [text for text in said(found) if text in THRESHOLDS] == ["mean", "otsu", "triangle", "li"]
+    for line, name, left in zip(lines, names, cut, strict=True):
+        at = THRESHOLDS[name](torch.from_numpy(importance)[None]).item()
+        assert line.get_xdata()[0] == at
+        np.testing.assert_array_equal(np.isnan(left), importance < at)
+        assert f"≥ {at:#.4g}: {100 * (importance >= at).mean():.0f} %" in said(found)
+
+
+def test_the_motivation_marks_where_each_method_is_least_sure(root):
+    found = figure("motivation", root)
+    these = asked("motivation", root)
+    relax, repeat = (these.explained(method, these.first()) for method in ("relax", "repeat"))
+    drawn = maps(found)
+    for array, expected in zip(
+        drawn, (relax.importance, relax.uncertainty, repeat.importance, repeat.uncertainty), strict=True
+    ):
+        np.testing.assert_array_equal(array, expected)
+    marked = next(axes for axes in found.axes if axes.lines)
+    for line, explanation in zip(marked.lines, (relax, repeat), strict=True):
+        row, column = divmod(explanation.uncertainty.argmax().item(), 224)
+        assert (line.get_xdata()[0], line.get_ydata()[0]) == pytest.approx(
+            ((column + 0.5) * 60 / 224, (row + 0.5) * 40 / 224)
+        )
+    at = repeat.uncertainty.argmax().item()
+    share = 100 * repeat.vote_share.flatten()[at].item()
+    assert any(f"called important by {share:.0f} % of the repeats" in text for text in said(found))
+
+
+def test_photos_by_every_method_are_as_many_as_there_are_or_asked_for(root):
+    found = figure("qualitative", root, images=9)
+    these = asked("qualitative", root)
+    assert len(maps(found)) == 2 * 2 * 3
+    assert len(found.axes) == 2 * (1 + 2 * 3)
+    assert [text for text in said(found) if text in ("Saliency", "RELAX", "REPEAT")] == ["Saliency", "RELAX", "REPEAT"]
+    second = list(these.every())[1]
+    np.testing.assert_array_equal(maps(found)[11], these.explained("repeat", second).uncertainty)
+    assert len(maps(figure("qualitative", root, images=1))) == 2 * 3
+
+
+def test_an_example_is_of_one_image_however_many_are_asked_for(root):
+    one, two = (said(figure("threshold-example", root, images=many)) for many in (1, 2))
+    assert one == two
+    assert any(text.startswith("photos, ") and text.endswith("tiny  ·  8 masks") for text in one)
+
+
+def test_similarities_are_of_all_images_and_masks(root):
+    axes = figure("similarity-range", root).axes[0]
+    assert sum(patch.get_height() for patch in axes.patches) == 2 * 8
+    assert axes.get_title() == "2 images × 8 masks"
+
+
+def rows_of(scores):
+    """Rows from elsewhere: by dataset and image a number, or why there is none."""
+    seen = []
+
+    def rows(setting, numbers):
+        seen.append((setting, list(numbers)))
+        for number in numbers:
+            value = scores(setting, number)
+            failure = value if isinstance(value, str) else None
+            numbers_of = {} if failure else {"mean.importance": -value, "mean.uncertainty": value}
+            yield Row(
+                key=str(number),
+                dataset=setting.dataset,
+                image=str(number),
+                encoder="tiny",
+                method="",
+                measure="Maps",
+                seed=0,
+                scores=numbers_of,
+                failure=failure,
+                setting="",
+            )
+
+    return rows, seen
+
+
+def test_histograms_show_the_rows_given_by_method_and_how_well_they_tell(root):
+    def score(setting, number):
+        unknown = Path(setting.dataset).name == "fields"
+        return 1.0 + number + (10 if unknown and isinstance(setting.method, rx.Repeat) else 0)
+
+    rows, seen = rows_of(score)
+    these = asked("ood-histograms", root, rows=rows)
+    found = DRAWINGS["ood-histograms"](replace(these, entry=replace(these.entry, methods=COMPARED)))
+    titles = [axes.get_title().split("\n") for axes in found.axes]
+    assert [name for name, _ in titles] == [
+        "Saliency",
+        "Guided backpropagation",
+        "Integrated gradients",
+        "RELAX",
+        "REPEAT",
+    ]
+    assert [area for _, area in titles] == ["AUROC 0.50"] * 4 + ["AUROC 1.00"]
+    assert [text.get_text() for text in found.legends[0].get_texts()] == ["photos (2)", "fields (2)"]
+    assert [setting.method for setting, _ in seen[::2]] == [PRESET.method(name) for name in COMPARED]
+    assert all(setting.protocol == "paper" and sorted(numbers) == [0, 1] for setting, numbers in seen)
+
+
+def test_what_fails_is_left_out_of_histograms_unless_all_does(root):
+    some, _ = rows_of(lambda setting, number: "no codes" if number == 0 else 2.0)
+    found = figure("ood-histograms", root, rows=some)
+    assert [text.get_text() for text in found.legends[0].get_texts()] == ["photos (1)", "fields (1)"]
+    none, _ = rows_of(lambda setting, number: "no codes")
+    with pytest.raises(rx.RepeatError, match=r"^ood-histograms: nothing of .*photos could be explained \(no codes\)$"):
+        figure("ood-histograms", root, rows=none)
+
+
+def test_half_of_the_images_are_poisoned_and_none_is_both(root):
+    rows, seen = rows_of(lambda setting, number: number + (3.5 if "+" in setting.dataset else 0.0))
+    found = figure("poison-histograms", root, images=12, rows=rows)
+    (poisoned, some), (clean, others) = [(setting.dataset, numbers) for setting, numbers in seen]
+    assert (poisoned, clean) == ("cifar10+tap", "cifar10")
+    assert sorted(some + others) == list(range(12))
+    assert len(some) == len(others) == 6
+    known, unknown = torch.tensor(others).double(), torch.tensor(some).double() + 3.5
+    split = detect.mixture(torch.cat((known, unknown)))
+    expected = detect.roc(split.log_odds(known), split.log_odds(unknown))
+    *_, right = found.axes
+    np.testing.assert_array_equal(right.lines[2].get_xdata(), expected.false)
+    np.testing.assert_array_equal(right.lines[2].get_ydata(), expected.true)
+    legend = [text.get_text() for text in found.legends[0].get_texts()]
+    assert legend[:2] == ["clean (6)", "poisoned (6)"]
+    assert legend[3] == f"uncertainty, AUROC {expected.area:.2f}"
+    assert [axes.get_title() for axes in found.axes] == ["mean importance", "mean uncertainty", "ROC of the mixture"]
+    assert any("CIFAR-10 under TAP, not the paper's poison" in text for text in said(found))
+
+
+def test_nothing_but_the_poison_differs_between_an_image_and_itself_poisoned(root, tmp_path):
+    assert any("CIFAR-10 under TAP, not the paper's poison" in text for text in said(figure("poisoned-example", root)))
+    with np.load(root / "cifar10/clean.npz") as arrays:
+        images, labels = arrays["images"], arrays["labels"]
+    others = np.arange(12) != asked("poisoned-example", root).numbers("cifar10")[0]
+    (tmp_path / "cifar10").mkdir()
+    np.savez(tmp_path / "cifar10/clean.npz", images=images, labels=labels)
+    changed = np.where(others[:, None, None, None], 255 - images, images)
+    np.savez(tmp_path / "cifar10/poisoned_tap.npz", images=changed, labels=labels)
+    clean, clean_doubt, same, same_doubt = maps(figure("poisoned-example", tmp_path))
+    np.testing.assert_array_equal(clean, same)
+    np.testing.assert_array_equal(clean_doubt, same_doubt)
+    changed = maps(figure("poisoned-example", root))
+    assert not np.array_equal(changed[0], changed[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "why"),
+    [
+        ("overview", {"entry": FIGURES["overview"]}, "voc: not found under"),
+        ("poisoned-example", {"root": Path("nowhere")}, r"cifar10\+cp: not found under nowhere"),
+        ("overview", {"network": Network(name="torchvision:none")}, "unknown encoder"),
+        ("qualitative", {"images": 0}, "images must be a whole number of at least 1, not 0"),
+        ("poison-histograms", {"images": 2}, "a mixture needs the scores of 4 images or more"),
+        ("overview", {"entry": replace(FIGURES["overview"], name="cover")}, "unknown figure 'cover'; choose one of"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_in_one_line_and_nothing_is_written(name, options, why, root, tmp_path):
+    with pytest.raises(rx.RepeatError, match=why) as refused:
+        these = asked(name, options.get("root", root), images=options.get("images", 1))
+        drawn(replace(these, **{part: options[part] for part in ("entry", "network") if part in options}), tmp_path)
+    assert "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
