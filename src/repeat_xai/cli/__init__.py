@@ -14,6 +14,7 @@ from repeat_xai.cli.explain import explain
 from repeat_xai.cli.listing import list_names
 from repeat_xai.cli.reproduce import reproduce
 from repeat_xai.cli.screen import screen
+from repeat_xai.cli.serve import serve
 from repeat_xai.errors import ConfigurationError, RepeatError
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command()(explain)
 app.command()(demo)
 app.command()(screen)
 app.command()(evaluate)
+app.command()(serve)
 app.command()(reproduce)
 app.command("list")(list_names)
 

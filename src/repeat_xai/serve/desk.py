@@ -1,0 +1,160 @@
+"""What the app does when a button is pressed: takes photos, begins and cancels work, and tells how far it is."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast, final, get_args
+
+from repeat_xai.errors import ConfigurationError, ImageError, at_least, choose
+from repeat_xai.explain.repeat import Estimator
+from repeat_xai.files import writing
+from repeat_xai.serve.job import Job, State
+from repeat_xai.serve.photo import SAMPLES, Given, given, sample
+from repeat_xai.serve.sessions import Sessions
+from repeat_xai.serve.shelf import Shelf
+from repeat_xai.serve.show import pages, save
+from repeat_xai.serve.wanted import Budget, Network, Wanted
+
+MOST_SIDE = 1024
+"""Of the square input, in pixels."""
+
+
+class Form(NamedTuple):
+    """What is filled in, as it comes from the page: numbers may be missing, and 0 where a field is hidden."""
+
+    encoder: str
+    method: str
+    other_encoder: str | None
+    other_method: str | None
+    estimator: Any
+    masks: Any
+    repeats: Any
+    pool: Any
+    passes: Any
+    size: Any
+    seed: Any
+
+
+class News(NamedTuple):
+    """How far the work is, and what there is to see and to keep since the last time."""
+
+    state: State
+    pages: Sequence[str] | None = None
+    files: Sequence[tuple[str, str]] = ()
+    """What each is called, and where it is."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Desk:
+    """Where requests are dealt with; places are told from `root`."""
+
+    sessions: Sessions
+    shelf: Shelf
+    encoders: Sequence[Network]
+    """Those to choose from."""
+    others: bool
+    """Whether any other may be named as well."""
+
+    def receive(self, key: str, upload: Path) -> Given:
+        """Take an uploaded photo over from where it was put."""
+        session = self.sessions.of(key)
+        place = session.fresh("photo") / upload.name
+        try:
+            shutil.move(upload, place)
+        except OSError as error:
+            raise ImageError(f"{upload.name}: did not arrive; give it again") from error
+        session.given = None
+        try:
+            session.given = given(place)
+        except ImageError:
+            place.unlink(missing_ok=True)
+            raise
+        return session.given
+
+    def pick(self, key: str, number: int) -> Given:
+        """Take a photo that comes with the app."""
+        self.sessions.of(key).given = picked = sample(SAMPLES[number])
+        return picked
+
+    def begin(self, key: str, form: Form) -> Job:
+        """Ready to work, in place of whatever was under way."""
+        session = self.sessions.of(key)
+        if session.given is None:
+            raise ConfigurationError("there is no photo yet; upload one or pick a sample")
+        wanted = self.wanted(form)
+        self.cancel(key)
+        session.results = session.fresh("results")
+        session.job = Job(wanted, session.given, self.shelf)
+        return session.job
+
+    def cancel(self, key: str) -> None:
+        """Stop what is under way."""
+        job = self.sessions.of(key).job
+        if job is not None:
+            job.cancel()
+
+    def work(self, key: str) -> Iterator[News]:
+        """Do it, and tell of it until it is done."""
+        session = self.sessions.of(key)
+        job, folder = session.job, session.results
+        if job is None or folder is None or job.begun:
+            return
+        found = job.state.found
+        for state in job.states():
+            shown, files = None, []
+            with session.lock:
+                if session.ended:
+                    return
+                if state.found is not found:
+                    found = state.found
+                    shown = [self._written(folder, page) for page in pages(found, so_far=state.so_far)]
+                if state.end == "done":
+                    files = [(label, self._address(file)) for label, file in save(state.found, folder)]
+            yield News(state, shown, files)
+
+    def wanted(self, form: Form) -> list[Wanted]:
+        """One explanation, or two to be compared."""
+        choose("estimator", form.estimator, get_args(Estimator))
+        for name, least in (("masks", 1), ("repeats", 1), ("passes", 1), ("pool", 0), ("size", 0), ("seed", 0)):
+            value = getattr(form, name)
+            if value is not None or name not in ("pool", "size"):
+                at_least(name, value, least)
+        pool = cast(int | Literal["auto"], form.pool or "auto")
+        budget = Budget(estimator=form.estimator, masks=form.masks, repeats=form.repeats, pool=pool, passes=form.passes)
+        first = Wanted(
+            network=self._network(form.encoder, form.size), method=form.method, budget=budget, seed=form.seed
+        )
+        if not form.other_encoder and not form.other_method:
+            return [first]
+        second = Wanted(
+            network=self._network(form.other_encoder or form.encoder, form.size),
+            method=form.other_method or form.method,
+            budget=budget,
+            seed=form.seed,
+        )
+        if first == second:
+            raise ConfigurationError("it would be compared with itself; choose another method or another encoder")
+        return [first, second]
+
+    def _network(self, text: str | None, size: int | None) -> Network:
+        network = Network.of(text or "", size=size or None)
+        if network.size is not None and network.size > MOST_SIDE:
+            raise ConfigurationError(f"an input of {size}×{size} pixels is too large here; give at most {MOST_SIDE}")
+        if not self.others:
+            choose("encoder", str(network), [str(one) for one in self.encoders])
+        return network
+
+    def _written(self, folder: Path, page: str) -> str:
+        """A page under a name that no page has had."""
+        file = folder / f"{secrets.token_hex(4)}.html"
+        with writing(file) as draft:
+            draft.write_text(page, encoding="utf-8")
+        return self._address(file)
+
+    def _address(self, file: Path) -> str:
+        return file.relative_to(self.sessions.root).as_posix()

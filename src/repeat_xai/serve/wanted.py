@@ -1,0 +1,106 @@
+"""What is asked for: which encoder, which method, with how much work, from which seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+from repeat_xai.errors import at_least
+from repeat_xai.explain.perturb import PERTURBATIONS
+from repeat_xai.explain.repeat import Estimator, Repeat
+from repeat_xai.importance import deterministic
+from repeat_xai.importance.relax import Relax
+from repeat_xai.methods import METHODS, Method, Options, expected, named
+
+BASES = tuple(name for name, one in METHODS.items() if name not in ("repeat", "relax") and not deterministic(one))
+NAMES = (*METHODS, *(f"repeat:{name}" for name in BASES))
+"""Every method, and REPEAT over those that can be its base."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """An encoder by its name."""
+
+    name: str
+    weights: str | None = None
+    size: int | None = None
+    """Side of the square input, if not the encoder's own."""
+
+    @staticmethod
+    def of(text: str, *, size: int | None = None) -> Network:
+        """The encoder written as NAME or NAME=WEIGHTS.
+
+        >>> Network.of("torchvision:alexnet=random").weights
+        'random'
+        """
+        name, _, weights = text.strip().partition("=") if not text.startswith("onnx:") else (text, "", "")
+        return Network(name=name.strip(), weights=weights.strip() or None, size=size)
+
+    def __str__(self) -> str:
+        return self.name if self.weights is None else f"{self.name}={self.weights}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How much work a method is given, as far as it knows of it."""
+
+    estimator: Estimator = "fast"
+    masks: int = 1000
+    repeats: int = 10
+    pool: int | Literal["auto"] = "auto"
+    passes: int = 10
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One explanation."""
+
+    network: Network
+    method: str
+    budget: Budget = Budget()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        at_least("seed", self.seed, 0)
+        _ = self.explainer
+
+    @property
+    def explainer(self) -> Method:
+        """The method of that name, with that budget."""
+        budget, names = self.budget, expected(self.method)
+        relax = Relax(masks=budget.masks)
+        repeat = Repeat(base=relax, estimator=budget.estimator, repeats=budget.repeats, pool=budget.pool)
+        by = PERTURBATIONS["dropout"]
+        return named(names, repeat=repeat, relax=relax, options=Options(), by=by, passes=budget.passes)[self.method]
+
+
+class Knows(NamedTuple):
+    """What of a budget methods know of."""
+
+    estimator: bool
+    pool: bool
+    masks: bool
+    repeats: bool
+    passes: bool
+
+
+def knows(methods: Iterable[str], estimator: str) -> Knows:
+    """What is used of a budget by any of these methods.
+
+    >>> knows({"repeat"}, "exact")
+    Knows(estimator=True, pool=False, masks=True, repeats=True, passes=False)
+    """
+    names = set(methods)
+    votes = "repeat" in names
+    others = any(name not in ("repeat", "relax") and not name.startswith("repeat:") for name in names)
+    return Knows(
+        estimator=votes,
+        pool=votes and estimator == "fast",
+        masks=votes or "relax" in names,
+        repeats=any(name.partition(":")[0] == "repeat" for name in names),
+        passes=others,
+    )

@@ -1,0 +1,328 @@
+"""The app in real Chromium: a photo explained, watched, kept, and made again by the command it gives."""
+
+import shlex
+import time
+
+import PIL.Image
+import pytest
+import torch
+from command import run_here
+from serving import SMALL, serving, until
+from skimage import data
+
+import repeat_xai as rx
+
+pytest.importorskip("gradio", reason="there is no Gradio: install the extra [serve]")
+
+UPLOADING = "warning: Method not implemented."
+"""What Gradio's own script has to say about every upload."""
+REFUSING = ("error: Failed to load resource: the server responded with a status of 404 (Not Found)", "error: Response")
+"""And about one it refuses."""
+WATCH = """() => {
+    const shown = () => document.querySelector("#frames iframe:not(.coming)")?.contentDocument;
+    const budget = () => shown()?.querySelector(".budget")?.innerText;
+    const note = () => said.push([document.querySelector("#status").innerText, budget()]);
+    window.said = [];
+    const everything = { subtree: true, childList: true, characterData: true, attributes: true };
+    new MutationObserver(note).observe(document.querySelector("#answer"), everything);
+}"""
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory, chromium):
+    with serving(tmp_path_factory.mktemp("app"), *SMALL) as running:
+        yield running
+        late = chromium.new_page()
+        late.goto(running.address)
+        late.get_by_role("button", name="chelsea.png").click()
+        late.wait_for_selector(".given img")
+        late.locator("#explain").click()
+        late.get_by_text(" encoder calls").wait_for()
+    late.close()  # with a page open and at work, the server ended without a word
+
+
+@pytest.fixture
+def visit(chromium, app):
+    """Open the app as a user of one's own; whatever the browser complains about or asks others for fails the test."""
+    opened, complaints = [], []
+
+    def complained(words, known):
+        if words not in (UPLOADING, *known):
+            complaints.append(words)
+
+    def asked(url):
+        if not url.startswith((app.address, "data:", "blob:")):
+            complaints.append(f"asked for {url}")
+
+    def open_page(*, width=1280, height=900, scheme="light", known=()):
+        context = chromium.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            accept_downloads=True,
+            reduced_motion="reduce",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        opened.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: complained(f"{message.type}: {message.text}", known))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked(request.url))
+        page.goto(app.address)
+        page.wait_for_selector("#explain")
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def photo(tmp_path):
+    path = tmp_path / "my cat.png"
+    PIL.Image.fromarray(data.chelsea()[::3, ::3]).save(path)
+    return path
+
+
+def give(page, path):
+    page.set_input_files("#upload input[type=file]", path)
+
+
+def fill(page, **numbers):
+    if not page.locator("#seed input").is_visible():
+        page.locator("#budget button").first.click()
+    fields = {page.locator(f"#{name} input"): str(value) for name, value in numbers.items()}
+    while changed := {field: value for field, value in fields.items() if field.input_value() != value}:
+        for field, value in changed.items():
+            field.fill(value)
+        page.wait_for_timeout(250)  # into fields that have just appeared Gradio puts the usual value once more
+
+
+def choose(page, name, value):
+    page.locator(f"#{name} input").fill(value)
+    page.locator(f"#{name} input").press("Enter")
+
+
+def explain(page):
+    """Press the button, wherever fields that come and go move it; what was said before is not taken for an answer."""
+    page.locator("#status .status").evaluate("one => (one.dataset.end = 'before')")
+    page.locator("#explain").press("Enter")
+
+
+def done(page, end="done"):
+    page.wait_for_selector(f"#status .status[data-end={end}]")
+    return page.locator("#status .status").inner_text()
+
+
+def kept(page, name):
+    """A file downloaded, as an explanation."""
+    with page.expect_download() as download:
+        page.get_by_role("link", name=name, exact=True).click()
+    assert download.value.suggested_filename == name
+    return download.value.path()
+
+
+def expect_same(one, other):
+    for name in ("importance", "uncertainty", "vote_share"):
+        assert torch.equal(getattr(one, name), getattr(other, name))
+
+
+def expect_read(inside, found):
+    """Wherever one points, the page says what the explanation says."""
+    verdict, seen = found.verdict(level=0.95), set()
+    picture = inside.locator(".picture")
+    box = picture.bounding_box()
+    for step in range(24):
+        picture.hover(position={"x": box["width"] * (0.3 + step % 6 / 12), "y": box["height"] * (0.2 + step // 6 / 6)})
+        place, *values = inside.locator(".reading dd").evaluate_all(
+            "all => all.map((one) => one.dataset.value ?? one.innerText)"
+        )
+        column, row = map(int, place.split(", "))
+        for value, name in zip(values, ("importance", "uncertainty", "vote_share"), strict=False):
+            assert abs(float(value) - getattr(found, name)[row, column]) <= 1e-4
+        assert int(values[3]) == verdict[row, column]
+        seen.add(int(values[3]))
+    assert len(seen) > 1
+
+
+def test_a_photo_is_uploaded_watched_and_kept(visit, photo, tmp_path, monkeypatch, capsys):
+    page = visit()
+    give(page, photo)
+    page.wait_for_selector(".given img")
+    assert "my cat.png" in page.locator("#given").inner_text()
+    fill(page, pool=384, seed=3)
+    page.evaluate(WATCH)
+    explain(page)
+    assert "385 encoder calls" in done(page)
+    inside = page.frame_locator("#frames iframe:not(.coming)")
+    inside.get_by_text("estimated from a pool of 384 masks", exact=True).wait_for()
+    said = page.evaluate("window.said")
+    assert any(" of 385 encoder calls" in words for words, _ in said)
+    seen = {int(budget.split()[-2]) for _, budget in said if budget and budget.startswith("so far")}
+    assert seen
+    assert seen <= {128, 256}
+
+    found = rx.Explanation.load(kept(page, "my cat.npz"))
+    encoder = rx.load_encoder("torchvision:squeezenet1_1", weights="random", size=64, device="cpu")
+    own = rx.Repeat(pool=384)(encoder, rx.load_image(photo, encoder), seed=3)
+    expect_same(found, own)
+    assert found.provenance["method"] == own.provenance["method"]
+    with PIL.Image.open(kept(page, "my cat.png")) as panel:
+        assert panel.width > 1000
+    expect_read(inside, found)
+
+    page.locator("#same button").first.click()
+    page.get_by_role("button", name="Copy Command").click()
+    page.get_by_role("button", name="Copy Command").get_by_text("Copied").wait_for()
+    copied = shlex.split(page.evaluate("navigator.clipboard.readText()"))
+    assert copied[:3] == ["repeat-xai", "explain", "my cat.png"]
+    monkeypatch.chdir(photo.parent)
+    status, _ = run_here(monkeypatch, capsys, *copied[1:])
+    assert status == 0
+    expect_same(found, rx.Explanation.load("results/my cat.npz"))
+
+    page.get_by_role("button", name="Copy Python").click()
+    page.get_by_role("button", name="Copy Python").get_by_text("Copied").wait_for()
+    exec(page.evaluate("navigator.clipboard.readText()"), {})
+    expect_same(found, rx.Explanation.load("my cat.npz"))
+
+
+def test_methods_and_encoders_stand_side_by_side(visit, app):
+    page = visit()
+    page.get_by_role("button", name="coffee.png").click()
+    page.wait_for_selector(".given img")
+    fill(page, pool=256)
+    page.locator("#compare button").first.click()
+    choose(page, "other-method", "saliency")
+    page.wait_for_selector("#passes input")
+    fill(page, passes=2)
+    explain(page)
+    assert "261 encoder calls" in done(page)
+    inside = page.frame_locator("#frames iframe:not(.coming)")
+    inside.locator(".tile").nth(1).wait_for()
+    assert inside.locator(".tile .method").all_text_contents() == ["REPEAT", "Saliency"]
+    for name in ("coffee-1.npz", "coffee-2.npz"):
+        rx.Explanation.load(kept(page, name))
+    with PIL.Image.open(kept(page, "coffee.comparison.png")) as picture:
+        assert picture.width > 500
+
+    choose(page, "other-method", "nothing")
+    choose(page, "other-encoder", "torchvision:squeezenet1_0=random")
+    explain(page)
+    assert "514 encoder calls" in done(page)
+    titles = inside.locator(".tile .method")
+    inside.get_by_text("REPEAT · torchvision:squeezenet1_0").wait_for()
+    assert titles.first.text_content() == "REPEAT · torchvision:squeezenet1_1"
+
+
+def test_what_is_no_photo_or_too_large_is_refused_civilly(visit, app, tmp_path):
+    page = visit(known=REFUSING)
+    large, text, heavy = tmp_path / "large.png", tmp_path / "text.jpg", tmp_path / "heavy.png"
+    PIL.Image.new("L", (10_000, 5_000)).save(large)
+    text.write_text("not a photo\n" * 20)
+    with heavy.open("wb") as file:
+        file.truncate(33 * 2**20)
+    for path, words in (
+        (large, "large.png: 10000×5000 pixels are more than the 40 million taken here"),
+        (text, "text.jpg: not an image that can be read"),
+    ):
+        give(page, path)
+        page.locator("#given .note", has_text=path.name).wait_for()
+        assert words in page.locator("#given").inner_text()
+    explain(page)
+    assert "no photo yet" in done(page, "refused")
+    assert not page.locator("#words").is_visible()
+    give(page, heavy)
+    page.get_by_text("exceed the maximum allowed size of 32.0 Mb").wait_for()
+    page.get_by_role("button", name="chelsea.png").click()
+    page.wait_for_selector(".given img")
+    fill(page, masks=0)
+    explain(page)
+    assert "asks must be a whole number of at least 1, not 0" in done(page, "refused")
+
+
+def test_two_users_at_once_both_finish(visit, photo):
+    first, second = visit(), visit(width=390)
+    for page, seed in ((first, 1), (second, 2)):
+        give(page, photo)
+        page.wait_for_selector(".given img")
+        fill(page, seed=seed, masks=150, repeats=2, size=96)
+        page.get_by_role("radio", name="exact").check()
+    explain(first)
+    explain(second)
+    words = (first.locator("#status"), second.locator("#status"))
+    assert until(lambda: all(" of 301 encoder calls" in one.inner_text() for one in words), 20)
+    encoder = rx.load_encoder("torchvision:squeezenet1_1", weights="random", size=96, device="cpu")
+    image = rx.load_image(photo, encoder)
+    for page, seed in ((first, 1), (second, 2)):
+        done(page)
+        own = rx.Repeat(base=rx.Relax(masks=150), estimator="exact", repeats=2)(encoder, image, seed=seed)
+        expect_same(rx.Explanation.load(kept(page, "my cat.npz")), own)
+
+
+def expect_idle(app):
+    time.sleep(0.5)
+    before = app.seconds()
+    time.sleep(1)
+    assert app.seconds() - before < 0.3
+
+
+def test_cancelled_work_stops_and_a_closed_page_leaves_neither_work_nor_files(visit, app, photo):
+    page = visit()
+    give(page, photo)
+    page.wait_for_selector(".given img")
+    fill(page, masks=800, repeats=1, size=224)
+    page.get_by_role("radio", name="exact").check()
+    explain(page)
+    page.get_by_text("of 801 encoder calls").wait_for()
+    page.click("#cancel")
+    assert done(page, "cancelled") == "Cancelled"
+    expect_idle(app)
+    explain(page)
+    page.wait_for_selector("#frames iframe")
+    assert {"my cat.png"} < {file.name for file in app.files()}
+    page.context.close()
+    assert until(lambda: not {file.suffix for file in app.files()} & {".png", ".html", ".npz"})
+    expect_idle(app)
+
+
+def test_light_and_dark_wide_and_narrow_nothing_is_wrong_or_cut_off(visit, app):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit()
+    page.get_by_role("button", name="astronaut.png").click()
+    page.wait_for_selector(".given img")
+    fill(page, pool=256)
+    page.locator("#compare button").first.click()
+    explain(page)
+    done(page)
+    page.wait_for_selector("#frames iframe:not(.coming)")
+    page.locator("#same button").first.click()
+    frame = page.locator("#frames iframe")
+    for width, scheme, paper in (
+        (1400, "dark", (21, 23, 26)),
+        (390, "dark", (21, 23, 26)),
+        (1400, "light", (255,) * 3),
+    ):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        colour = f"rgb{paper}"
+        for one in (page.locator("body"), page.frame_locator("#frames iframe").locator("body")):
+            assert until(lambda: one.evaluate("one => getComputedStyle(one).backgroundColor") == colour)  # noqa: B023
+        page.wait_for_timeout(400)  # colours fade
+        found = axe.run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:300]) for one in found if one["impact"] in SERIOUS] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert until(lambda: frame.evaluate("one => one.contentDocument.body.scrollHeight <= one.clientHeight + 1"))
+        wider = """() => [...document.querySelectorAll("#app *")].filter((one) => {
+            const box = one.getBoundingClientRect();
+            return box.width && (box.right > innerWidth + 1 || box.left < -1);
+        }).map((one) => one.outerHTML.slice(0, 80))"""
+        assert page.evaluate(wider) == []
+
+
+def test_no_call_to_another_machine(app):
+    """Named last: over all that was done above, neither browser nor server has asked anybody else."""
+    assert app.calls.read_text() == ""
+    assert ".ses" not in {file.name for file in app.files()}  # where ONNX Runtime would begin to tell of its use

@@ -1,0 +1,76 @@
+"""The app as a user starts it, in a process of its own whose calls to other machines are written down."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+LAUNCH = """
+import sys
+calls = open(sys.argv.pop(1), "a", buffering=1)
+HERE = ("127.0.0.1", "localhost", "::1", "", None)
+
+def heed(event, details):
+    place = details[1] if event == "socket.connect" else details if event == "socket.getaddrinfo" else None
+    if isinstance(place, tuple) and place[0] not in HERE:
+        calls.write(f"{event} {place}\\n")
+
+sys.addaudithook(heed)
+from repeat_xai.cli import main
+main()
+"""
+SMALL = ("--encoder", "torchvision:squeezenet1_1=random", "--size", "64", "--device", "cpu")
+
+
+class App:
+    """One that is running."""
+
+    def __init__(self, address: str, process: subprocess.Popen, calls: Path, home: Path) -> None:
+        self.address, self.process, self.calls, self.home = address, process, calls, home
+
+    def seconds(self) -> float:
+        """Of processor time spent so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def files(self) -> list[Path]:
+        """Whatever it keeps of its users."""
+        return [file for file in self.home.rglob("*") if file.is_file()]
+
+
+@contextmanager
+def serving(folder: Path, *options: str):
+    """The app on a free port, until the block ends."""
+    home, calls = folder / "tmp", folder / "calls"
+    home.mkdir()
+    arguments = [sys.executable, "-c", LAUNCH, str(calls), "serve", *options, "--port", "0", "--no-browser"]
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, "TMPDIR": str(home)}
+        ) as process,
+    ):
+        try:
+            line = process.stdout.readline()
+            found = re.search(r"http://\S+", line)
+            assert found, f"{line}{(folder / 'log').read_text()}"
+            yield App(found[0], process, calls, home)
+            assert process.poll() is None
+        finally:
+            process.terminate()
+    assert process.returncode == 0
+    assert not (said := (folder / "log").read_text()), said
+    assert not (left := list(home.glob("repeat-xai-*"))), left
+
+
+def until(condition, seconds: float = 10.0) -> bool:
+    """Whether it comes true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True

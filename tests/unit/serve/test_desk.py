@@ -1,0 +1,181 @@
+"""What the app does with what it is given and asked."""
+
+import shutil
+import threading
+
+import PIL.Image
+import pytest
+from skimage import data
+
+import repeat_xai as rx
+from repeat_xai.errors import ConfigurationError, ImageError
+from repeat_xai.serve import desk as room
+from repeat_xai.serve import job
+from repeat_xai.serve.desk import Desk, Form
+from repeat_xai.serve.sessions import Sessions
+from repeat_xai.serve.shelf import Shelf
+from repeat_xai.serve.wanted import Network
+
+NAME = "torchvision:squeezenet1_1=random"
+FORM = Form(
+    encoder=NAME,
+    method="relax",
+    other_encoder="",
+    other_method="",
+    estimator="fast",
+    masks=150,
+    repeats=10,
+    pool=None,
+    passes=10,
+    size=64,
+    seed=0,
+)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(
+        sessions=Sessions(tmp_path / "results"),
+        shelf=Shelf(device="cpu"),
+        encoders=[Network.of(NAME), Network(name="efficientnet_lite0")],
+        others=False,
+    )
+
+
+@pytest.fixture
+def upload(tmp_path):
+    path = tmp_path / "uploads" / "cat.png"
+    path.parent.mkdir()
+    PIL.Image.fromarray(data.chelsea()[::4, ::4]).save(path)
+    return path
+
+
+def test_a_photo_given_is_explained_shown_and_kept(desk, upload, monkeypatch):
+    monkeypatch.setattr(job, "PAUSE", 0.0)
+    desk.receive("me", upload)
+    assert not upload.exists()
+    desk.begin("me", FORM._replace(masks=250, size=160))
+    news = list(desk.work("me"))
+    root = desk.sessions.root
+    pages = [page for one in news for page in one.pages or ()]
+    assert len(set(pages)) == len(pages) == 2
+    assert "so far masks 128" in (root / pages[0]).read_text()
+    assert "so far" not in (root / pages[1]).read_text()
+    files = dict(news[-1].files)
+    assert list(files) == ["maps", "panel"]
+    assert rx.Explanation.load(root / files["maps"]).photo.name == "cat.png"
+    assert list(desk.work("me")) == []
+
+
+def test_what_was_is_gone_when_something_new_begins_and_all_of_it_in_the_end(desk, upload, tmp_path):
+    again = shutil.copy(upload, tmp_path / "dog.png")
+    root = desk.sessions.root
+
+    def names():
+        return {file.name for file in root.rglob("*") if file.is_file()}
+
+    desk.receive("me", upload)
+    desk.begin("me", FORM)
+    list(desk.work("me"))
+    assert {"cat.png", "cat.npz"} <= names()
+    desk.receive("me", tmp_path / "dog.png")
+    assert again.name in names()
+    assert len([*root.rglob("cat.png")]) == 1  # the panel, no more the photo
+    desk.begin("me", FORM)
+    assert names() == {"dog.png"}
+    desk.sessions.end("me")
+    assert names() == set()
+
+
+def test_a_photo_that_is_in_use_stays(desk, upload, tmp_path):
+    shutil.copy(upload, tmp_path / "dog.png")
+    first = desk.receive("me", upload)
+    desk.begin("me", FORM)
+    desk.receive("me", tmp_path / "dog.png")
+    assert first.path.exists()
+
+
+def test_nobody_sees_what_another_gave(desk, upload):
+    desk.receive("me", upload)
+    with pytest.raises(ConfigurationError, match="no photo yet; upload one or pick a sample"):
+        desk.begin("you", FORM)
+    assert desk.sessions.of("me").folder != desk.sessions.of("you").folder
+    assert len(desk.sessions.of("me").folder.name) > 20
+
+
+def test_what_is_no_photo_takes_the_last_ones_place(desk, upload):
+    desk.pick("me", 0)
+    upload.write_text("no photo")
+    with pytest.raises(ImageError, match=r"^cat.png: not an image"):
+        desk.receive("me", upload)
+    with pytest.raises(ConfigurationError, match="no photo yet"):
+        desk.begin("me", FORM)
+    assert [*desk.sessions.root.rglob("cat.png")] == []
+
+
+@pytest.mark.parametrize("step", ["pages", "save"])
+def test_what_is_written_while_the_page_is_closed_goes_too(desk, upload, monkeypatch, step):
+    real = getattr(room, step)
+
+    def closed_meanwhile(*given, **options):
+        leaving.start()
+        leaving.join(0.2)
+        return real(*given, **options)
+
+    leaving = threading.Thread(target=desk.sessions.end, args=("me",))
+    monkeypatch.setattr(room, step, closed_meanwhile)
+    desk.receive("me", upload)
+    desk.begin("me", FORM._replace(masks=100))
+    assert len(list(desk.work("me"))) >= 1
+    leaving.join()
+    assert [file for file in desk.sessions.root.rglob("*") if file.is_file()] == []
+
+
+def test_work_is_done_once(desk):
+    desk.pick("me", 1)
+    desk.begin("me", FORM)
+    first, second = desk.work("me"), desk.work("me")
+    assert next(first).state.end is None
+    assert list(second) == []
+    desk.cancel("me")
+
+
+def test_work_begun_anew_ends_what_was_under_way(desk):
+    desk.pick("me", 1)
+    first = desk.begin("me", FORM)
+    second = desk.begin("me", FORM._replace(seed=1))
+    assert (first.state.end, second.state.end) == ("cancelled", None)
+    desk.sessions.end_all()
+    assert second.state.end == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"masks": None}, "masks must be a whole number of at least 1, not None"),
+        ({"seed": None}, "seed must be"),
+        ({"seed": 0.5}, "seed must be"),
+        ({"estimator": "magic"}, "unknown estimator"),
+        ({"size": 2000}, "an input of 2000×2000 pixels is too large here; give at most 1024"),
+        ({"encoder": "torchvision:alexnet"}, "unknown encoder 'torchvision:alexnet'; choose one of: torchvision:squ"),
+        ({"encoder": None}, "unknown encoder ''"),
+        ({"other_method": "relax"}, "compared with itself"),
+        ({"other_encoder": NAME}, "compared with itself"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(desk, changes, words):
+    with pytest.raises(ConfigurationError, match=words):
+        desk.wanted(FORM._replace(**changes))
+
+
+def test_what_is_compared_differs_in_what_is_chosen(desk):
+    first, second = desk.wanted(FORM._replace(other_method="saliency"))
+    assert (first.method, second.method, first.network) == ("relax", "saliency", second.network)
+    first, second = desk.wanted(FORM._replace(other_encoder="efficientnet_lite0"))
+    assert (first.method, second.method) == ("relax", "relax")
+    assert second.network == Network(name="efficientnet_lite0", size=64)
+
+
+def test_an_empty_field_is_as_good_as_none(desk):
+    (one,) = desk.wanted(FORM._replace(pool=0, size=0))
+    assert (one.budget.pool, one.network.size) == ("auto", None)

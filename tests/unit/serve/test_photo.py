@@ -1,0 +1,78 @@
+"""Files that are given: photos, and what is none."""
+
+import PIL.Image
+import pytest
+from skimage import data
+
+import repeat_xai as rx
+from repeat_xai.errors import ImageError
+from repeat_xai.serve.photo import MOST_BYTES, SAMPLES, given, sample
+
+
+@pytest.fixture
+def encoder():
+    return rx.load_encoder("torchvision:squeezenet1_1", weights="random", size=64, device="cpu")
+
+
+def test_a_photo_is_the_same_as_by_its_path(tmp_path, encoder):
+    path = tmp_path / "cat.png"
+    PIL.Image.fromarray(data.chelsea()).save(path)
+    found, own = given(path).image(encoder), rx.load_image(path, encoder)
+    assert found.pixels.equal(own.pixels)
+    assert found.photo.digest == own.photo.digest
+    assert (found.photo.name, given(path).called) == ("cat.png", "cat.png")
+
+
+def test_samples_are_found_by_a_command(encoder):
+    for name in SAMPLES:
+        found = sample(name)
+        assert rx.load_image(found.called, encoder).photo.digest == found.photo.digest
+        assert found.name == name
+
+
+def text(path):
+    path.write_text("no photo")
+
+
+def empty(path):
+    path.touch()
+
+
+def cut_short(path):
+    PIL.Image.fromarray(data.chelsea()).save(path, format="PNG")
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def many_pixels(path):
+    PIL.Image.new("1", (10_000, 5_000)).save(path, format="PNG")
+
+
+def bomb(path):
+    PIL.Image.new("1", (20_000, 20_000)).save(path, format="PNG")
+
+
+def many_bytes(path):
+    with path.open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (text, "not an image that can be read"),
+        (empty, "the file is empty"),
+        (cut_short, "the image is damaged or cut short"),
+        (many_pixels, "10000×5000 pixels are more than the 40 million taken here"),
+        (bomb, "taken here; make it smaller first|more than 89 million pixels"),
+        (many_bytes, "32 MB is more than the 32 MB taken here"),
+        (lambda path: None, "did not arrive"),
+    ],
+)
+def test_what_is_no_photo_is_refused_in_a_line_without_its_place(tmp_path, made, words):
+    path = tmp_path / "cat.jpg"
+    made(path)
+    with pytest.raises(ImageError, match=words) as refused:
+        given(path)
+    assert str(refused.value).startswith("cat.jpg: ")
+    assert str(tmp_path) not in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,46 @@
+"""Encoders are loaded once, shared, and make room for each other."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from repeat_xai.errors import EncoderError
+from repeat_xai.serve import shelf as room
+from repeat_xai.serve.shelf import Shelf
+from repeat_xai.serve.wanted import Network
+
+
+@pytest.fixture
+def loaded(monkeypatch, encoder):
+    names = []
+    monkeypatch.setattr(room, "load_encoder", lambda name, **_: names.append(name) or encoder)
+    return names
+
+
+def test_all_who_ask_share_one(loaded):
+    shelf = Shelf()
+    with ThreadPoolExecutor(8) as crowd:
+        found = list(crowd.map(lambda _: shelf.take(Network(name="a")), range(8)))
+    assert len({id(one) for one in found}) == 1
+    assert loaded == ["a"]
+
+
+def test_the_one_not_asked_for_longest_goes(loaded):
+    shelf = Shelf(kept=2)
+    for name in ("a", "b", "a", "c", "a", "b"):
+        shelf.take(Network(name=name))
+    assert loaded == ["a", "b", "c", "b"]
+
+
+def test_another_size_or_other_weights_are_another_encoder(loaded):
+    shelf = Shelf()
+    for network in (Network(name="a"), Network(name="a", size=8), Network(name="a", weights="random")):
+        shelf.take(network)
+    assert loaded == ["a", "a", "a"]
+
+
+def test_one_that_cannot_be_loaded_leaves_nothing():
+    shelf = Shelf()
+    for _ in range(2):
+        with pytest.raises(EncoderError, match="unknown encoder"):
+            shelf.take(Network(name="torchvision:nothing"))

@@ -1,0 +1,57 @@
+"""What is asked for, as it is written."""
+
+import pytest
+
+import repeat_xai as rx
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.serve.wanted import NAMES, Budget, Network, Wanted, knows
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "weights"),
+    [
+        ("efficientnet_lite0", "efficientnet_lite0", None),
+        ("torchvision:alexnet=random", "torchvision:alexnet", "random"),
+        (" timm:resnet50 = a/b=c.safetensors ", "timm:resnet50", "a/b=c.safetensors"),
+        ("onnx:runs/lr=3.onnx", "onnx:runs/lr=3.onnx", None),
+        ("hf:facebook/dinov2-small", "hf:facebook/dinov2-small", None),
+    ],
+)
+def test_an_encoder_is_a_name_or_a_name_with_weights(text, name, weights):
+    network = Network.of(text, size=32)
+    assert (network.name, network.weights, network.size) == (name, weights, 32)
+    assert Network.of(str(network), size=32) == network
+
+
+def test_every_method_on_offer_can_be_asked_for():
+    network = Network(name="efficientnet_lite0")
+    made = {name: Wanted(network=network, method=name).explainer for name in NAMES}
+    assert made["repeat"] == rx.Repeat()
+    assert made["relax"] == rx.Relax()
+    assert made["lime"] == rx.Spread(base=rx.Lime())
+    assert made["repeat:lime"] == rx.Repeat(base=rx.Lime(), estimator="exact")
+    assert "repeat:saliency" not in NAMES
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"method": "magic"}, "unknown method 'magic'"),
+        ({"method": "repeat:saliency"}, "Saliency finds the same"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
+        ({"budget": Budget(masks=0)}, "masks must be a whole number of at least 1, not 0"),
+        ({"budget": Budget(repeats=0)}, "repeats must be"),
+        ({"budget": Budget(pool=-1)}, "pool must be"),
+        ({"method": "saliency", "budget": Budget(passes=1)}, "passes must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(changes, words):
+    with pytest.raises(ConfigurationError, match=words):
+        Wanted(**{"network": Network(name="efficientnet_lite0"), "method": "repeat"} | changes)
+
+
+def test_only_what_a_method_knows_of_can_be_filled_in():
+    assert knows({"repeat"}, "fast") == (True, True, True, True, False)
+    assert knows({"relax"}, "fast") == (False, False, True, False, False)
+    assert knows({"repeat:lime"}, "fast") == (False, False, False, True, False)
+    assert knows({"relax", "saliency"}, "exact") == (False, False, True, False, True)
