@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, final, get_args
 
@@ -51,14 +51,14 @@ class News(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Desk:
-    """Where requests are dealt with; places are told from `root`."""
+    """Where requests are dealt with; places are told from the sessions' root."""
 
     sessions: Sessions
     shelf: Shelf
     encoders: Sequence[Network]
     """Those to choose from."""
-    others: bool
-    """Whether any other may be named as well."""
+    local: bool
+    """Whether users sit at this machine: they may name other encoders too, and are told where samples lie."""
 
     def receive(self, key: str, upload: Path) -> Given:
         """Take an uploaded photo over from where it was put."""
@@ -78,7 +78,10 @@ class Desk:
 
     def pick(self, key: str, number: int) -> Given:
         """Take a photo that comes with the app."""
-        self.sessions.of(key).given = picked = sample(SAMPLES[number])
+        picked = sample(SAMPLES[number])
+        if not self.local:
+            picked = replace(picked, called=picked.name)
+        self.sessions.of(key).given = picked
         return picked
 
     def begin(self, key: str, form: Form) -> Job:
@@ -145,7 +148,7 @@ class Desk:
         network = Network.of(text or "", size=size or None)
         if network.size is not None and network.size > MOST_SIDE:
             raise ConfigurationError(f"an input of {size}×{size} pixels is too large here; give at most {MOST_SIDE}")
-        if not self.others:
+        if not self.local:
             choose("encoder", str(network), [str(one) for one in self.encoders])
         return network
 

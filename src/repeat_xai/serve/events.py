@@ -22,7 +22,7 @@ def app(desk: Desk, *, size: int | None) -> Any:
     import gradio as gr
 
     with gr.Blocks(title="repeat-xai", analytics_enabled=False, fill_width=True, delete_cache=KEPT) as blocks:
-        page = draw([str(one) for one in desk.encoders], others=desk.others, size=size)
+        page = draw([str(one) for one in desk.encoders], others=desk.local, size=size)
         _photos(page, desk)
         _budget(page.asking)
         _work(page, desk)

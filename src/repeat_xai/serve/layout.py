@@ -60,7 +60,7 @@ def draw(encoders: Sequence[str], *, others: bool, size: int | None) -> Page:
     gr.HTML(markup.HEAD)
     with gr.Row(elem_id="app", equal_height=False):
         with gr.Column(elem_id="ask", scale=0, min_width=320):
-            upload = gr.File(label="Photo", file_types=["image"], height=120, elem_id="upload")
+            upload = gr.File(label="Photo", file_types=["image"], height=144, elem_id="upload")
             samples = gr.HTML(markup.samples(SAMPLES), js_on_load=asset("samples.js"), elem_id="samples")
             given = gr.HTML(elem_id="given")
             asking = _asking(encoders, others=others, size=size)
@@ -83,11 +83,11 @@ def _asking(encoders: Sequence[str], *, others: bool, size: int | None) -> Askin
 
     usual = Budget()
 
-    def number(label: str, value: int | None, name: str, *, empty: str = "", visible: bool = True) -> Component:
+    def number(label: str, value: int, name: str, *, info: str | None = None, visible: bool = True) -> Component:
         return gr.Number(
             value,
             label=label,
-            placeholder=empty,
+            info=info,
             visible=visible,
             precision=0,
             minimum=0,
@@ -107,14 +107,14 @@ def _asking(encoders: Sequence[str], *, others: bool, size: int | None) -> Askin
         )
     with gr.Accordion("Budget and seed", open=False, elem_id="budget"):
         estimator = gr.Radio(["fast", "exact"], value=usual.estimator, label="Estimator", elem_id="estimator")
-        pool = number("Masks in the pool", None, "pool", empty="as many as accuracy asks")
+        pool = number("Masks in the pool", 0, "pool", info="0: as many as accuracy asks")
         with gr.Row():
             masks = number("Masks a repeat", usual.masks, "masks")
             repeats = number("Repeats", usual.repeats, "repeats")
         passes = number("Passes", usual.passes, "passes", visible=False)
         with gr.Row():
-            seed = number("Seed", 0, "seed")
-            side = number("Side of the input", size, "size", empty="the encoder’s own")
+            seed = number("Seed", 0, "seed", info="0 or more")
+            side = number("Side of the input", size or 0, "size", info="0: the encoder’s own")
     return Asking(
         encoder=encoder,
         method=method,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from repeat_xai.report.pictures import photo_url
 from repeat_xai.serve.job import State
@@ -76,9 +77,10 @@ def downloads(files: Sequence[tuple[str, str]]) -> str:
 
 
 def words(command: str, python: str) -> str:
-    """What can be copied."""
+    """What can be copied; a command is broken between its words only."""
     title, button = Markup("<h3>{}</h3>"), Markup('<button type="button" aria-label="Copy {}">Copy</button>')
+    whole = Markup(re.sub(r"\S+", r"<span>\g<0></span>", str(escape(command))))
     return Markup("").join(
         title.format(name) + Markup('<div class="words">{}<pre>{}</pre></div>').format(button.format(name), text)
-        for name, text in (("Command", command), ("Python", python))
+        for name, text in (("Command", whole), ("Python", python))
     )

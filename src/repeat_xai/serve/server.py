@@ -63,7 +63,7 @@ def serve(
             shelf.take(replace(network, size=size))
         os.environ["GRADIO_TEMP_DIR"] = str(Path(folder) / "uploads")
         sessions = Sessions(Path(folder) / "results")
-        desk = Desk(sessions=sessions, shelf=shelf, encoders=networks, others=host in LOOPBACK)
+        desk = Desk(sessions=sessions, shelf=shelf, encoders=networks, local=host in LOOPBACK)
         address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         _run(desk, listener, size=size, host=host, ready=lambda: _ready(address, browser=browser, told=told))
         sessions.end_all()

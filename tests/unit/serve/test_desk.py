@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from dataclasses import replace
 
 import PIL.Image
 import pytest
@@ -38,7 +39,7 @@ def desk(tmp_path):
         sessions=Sessions(tmp_path / "results"),
         shelf=Shelf(device="cpu"),
         encoders=[Network.of(NAME), Network(name="efficientnet_lite0")],
-        others=False,
+        local=False,
     )
 
 
@@ -179,3 +180,9 @@ def test_what_is_compared_differs_in_what_is_chosen(desk):
 def test_an_empty_field_is_as_good_as_none(desk):
     (one,) = desk.wanted(FORM._replace(pool=0, size=0))
     assert (one.budget.pool, one.network.size) == ("auto", None)
+
+
+def test_only_who_sits_here_is_told_where_samples_lie(desk):
+    assert desk.pick("me", 0).called == "chelsea.png"
+    here = replace(desk, local=True).pick("me", 0)
+    assert (here.called, here.name) == (str(here.path), "chelsea.png")
