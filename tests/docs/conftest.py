@@ -1,0 +1,144 @@
+"""A folder with what the docs name: real files, of scikit-image's photos and of small or untrained networks."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+import safetensors.torch
+import torch
+import torchvision
+from skimage import data
+from tiny_models import models
+from torch import nn
+
+PHOTOS = {"chelsea": data.chelsea, "coffee": data.coffee, "rocket": data.rocket, "astronaut": data.astronaut}
+CLASSES = ("AnnualCrop", "Forest", "River", "SeaLake")
+COMMIT = "0" * 40
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory) -> Path:
+    """Everything a snippet may find in the folder it is run in."""
+    root = tmp_path_factory.mktemp("docs")
+    pictures(root)
+    datasets(root / "DATA")
+    networks(root)
+    return root
+
+
+def pictures(root: Path) -> None:
+    PIL.Image.fromarray(data.chelsea()).save(root / "cat.jpg")
+    PIL.Image.fromarray(data.coffee()).save(root / "query.jpg")
+    for folder, number in (("photos", 0), ("known", 1)):
+        (root / folder).mkdir()
+        for name in PHOTOS:
+            PIL.Image.fromarray(crops(160)[f"{name}{number}"]).save(root / folder / f"{name}.png")
+    PIL.Image.fromarray((data.moon()[:256, :256].astype(np.uint16) << 8) + 128).save(root / "scan.png")
+    stack = np.stack([data.moon()[:320, :320]] * 4 + [data.camera()[:320, :320]] * 2).astype(np.uint16) * 40
+    np.save(root / "scene.npy", stack)
+
+
+def crops(side: int) -> dict[str, np.ndarray]:
+    """Four of each photo, moved a little."""
+    return {
+        f"{name}{n}": photo()[20 * n : 20 * n + side, 30 * n : 30 * n + side]
+        for name, photo in PHOTOS.items()
+        for n in range(4)
+    }
+
+
+def datasets(root: Path) -> None:
+    """Sixteen pictures of each dataset, laid out as torchvision has them."""
+    voc = root / "VOCdevkit/VOC2012"
+    for folder in ("JPEGImages", "SegmentationClass", "ImageSets/Segmentation"):
+        (voc / folder).mkdir(parents=True)
+    (root / "coco/train2017").mkdir(parents=True)
+    (root / "coco/annotations").mkdir()
+    raw, small = root / "FashionMNIST/raw", root / "cifar10"
+    raw.mkdir(parents=True)
+    small.mkdir()
+    tiny = {name: np.asarray(PIL.Image.fromarray(crop).resize((32, 32))) for name, crop in crops(160).items()}
+    for number, (name, crop) in enumerate(crops(160).items()):
+        picture = PIL.Image.fromarray(crop)
+        for path in (voc / f"JPEGImages/{name}.jpg", root / f"coco/train2017/{name}.jpg"):
+            picture.save(path)
+        mask = np.zeros((160, 160), np.uint8)
+        mask[40:120, 40:120] = 8
+        PIL.Image.fromarray(mask).save(voc / f"SegmentationClass/{name}.png")
+        land = root / f"eurosat/2750/{CLASSES[number % 4]}"
+        land.mkdir(parents=True, exist_ok=True)
+        texture = (data.brick, data.grass, data.gravel, data.moon)[number % 4]()[16 * number :, 16 * number :][:64, :64]
+        PIL.Image.fromarray(texture).convert("RGB").save(land / f"{CLASSES[number % 4]}_{number}.jpg")
+    (voc / "ImageSets/Segmentation/val.txt").write_text("\n".join(crops(160)))
+    box = {"bbox": [40, 40, 80, 80], "segmentation": [[40, 40, 120, 40, 120, 120, 40, 120]], "area": 6400, "iscrowd": 0}
+    notes = {
+        "images": [{"id": n, "file_name": f"{name}.jpg", "height": 160, "width": 160} for n, name in enumerate(tiny)],
+        "annotations": [{"id": n, "image_id": n, "category_id": 1} | box for n in range(len(tiny))],
+        "categories": [{"id": 1, "name": "thing"}],
+    }
+    (root / "coco/annotations/instances_train2017.json").write_text(json.dumps(notes))
+    images, labels = np.stack(list(tiny.values())), np.arange(len(tiny)) % 10
+    for part in ("train", "t10k"):
+        grey = images[:, 2:30, 2:30].mean(3).astype(np.uint8)
+        (raw / f"{part}-images-idx3-ubyte").write_bytes(
+            np.array([2051, len(grey), 28, 28], ">i4").tobytes() + grey.tobytes()
+        )
+        (raw / f"{part}-labels-idx1-ubyte").write_bytes(
+            np.array([2049, len(grey)], ">i4").tobytes() + bytes(labels.tolist())
+        )
+    np.savez(small / "clean.npz", images=images, labels=labels)
+    np.savez(
+        small / "poisoned_tap.npz",
+        images=np.clip(images.astype(int) + np.indices(images.shape).sum(0) % 9, 0, 255).astype(np.uint8),
+    )
+    np.save(small / "ar_coefficients.npy", np.random.default_rng(0).dirichlet(np.ones(9), (10, 3)).reshape(10, 3, 3, 3))
+
+
+def networks(root: Path) -> None:
+    """Untrained networks where the snippets look for weights, and a hub's cache with a tiny DINOv2 in it."""
+    import timm
+
+    torch.manual_seed(0)
+    alexnet = torchvision.models.alexnet()
+    features = {name: tensor for name, tensor in alexnet.state_dict().items() if name.startswith("features")}
+    safetensors.torch.save_file(features, root / "alexnet_features.safetensors")
+    vit = timm.create_model("vit_small_patch14_dinov2", img_size=224, num_classes=0)
+    safetensors.torch.save_file({k: v.half() for k, v in vit.state_dict().items()}, root / "backbone.safetensors")
+    hub = root / "torch/hub/checkpoints"
+    hub.mkdir(parents=True)
+    file = torchvision.models.ResNet50_Weights.DEFAULT.url.rpartition("/")[2]
+    torch.save(torchvision.models.resnet50().state_dict(), hub / file)
+    torch.onnx.export(
+        small_network().eval(),
+        (torch.zeros(2, 3, 64, 64),),
+        root / "encoder.onnx",
+        input_names=["images"],
+        output_names=["codes"],
+        dynamic_shapes=({0: torch.export.Dim("batch")},),
+        dynamo=True,
+        verbose=False,
+    )
+    model, processor = models()["dinov2"]
+    snapshot = root / "hf/hub/models--facebook--dinov2-small/snapshots" / COMMIT
+    for folder in (root / "my/folder", snapshot):
+        model().save_pretrained(folder)
+        processor.save_pretrained(folder)
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs/main").write_text(COMMIT)
+
+
+def small_network(channels: int = 3) -> nn.Module:
+    """What stands for a reader's own module: a feature map, as most backbones end in."""
+    return nn.Sequential(nn.Conv2d(channels, 8, 5, stride=2), nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2), nn.ReLU())
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """How many blocks of which kind were done."""
+    done: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", []):
+        done.update({kind: count for kind, count in report.user_properties if kind.startswith("docs: ")})
+    if done:
+        terminalreporter.write_line(", ".join(f"{count} {kind.removeprefix('docs: ')}" for kind, count in done.items()))
