@@ -1,4 +1,4 @@
-"""The app as a user starts it, in a process of its own whose calls to other machines are written down."""
+"""The app as a user starts it, in a process of its own whose calls to other machines are written down, and its page."""
 
 import os
 import re
@@ -74,3 +74,41 @@ def until(condition, seconds: float = 10.0) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def give(page, path):
+    page.set_input_files("#upload input[type=file]", path)
+
+
+def fill(page, **numbers):
+    if not page.locator("#seed input").is_visible():
+        page.locator("#budget button").first.click()
+    fields = {page.locator(f"#{name} input"): str(value) for name, value in numbers.items()}
+    while changed := {field: value for field, value in fields.items() if field.input_value() != value}:
+        for field, value in changed.items():
+            field.fill(value)
+        page.wait_for_timeout(400)  # into fields that have just appeared Gradio puts the usual value once more
+
+
+def choose(page, name, value):
+    page.locator(f"#{name} input").fill(value)
+    page.locator(f"#{name} input").press("Enter")
+
+
+def explain(page):
+    """Press the button, wherever fields that come and go move it; what was said before is not taken for an answer."""
+    page.locator("#status .status").evaluate("one => (one.dataset.end = 'before')")
+    page.locator("#explain").press("Enter")
+
+
+def done(page, end="done"):
+    page.wait_for_selector(f"#status .status[data-end={end}]")
+    return page.locator("#status .status").inner_text()
+
+
+def kept(page, name):
+    """Where a file lies that was downloaded."""
+    with page.expect_download() as download:
+        page.get_by_role("link", name=name, exact=True).click()
+    assert download.value.suggested_filename == name
+    return download.value.path()

@@ -7,7 +7,7 @@ import PIL.Image
 import pytest
 import torch
 from command import run_here
-from serving import SMALL, serving, until
+from serving import SMALL, choose, done, explain, fill, give, kept, serving, until
 from skimage import data
 
 import repeat_xai as rx
@@ -91,44 +91,6 @@ def photo(tmp_path):
     path = tmp_path / "my cat.png"
     PIL.Image.fromarray(data.chelsea()[::3, ::3]).save(path)
     return path
-
-
-def give(page, path):
-    page.set_input_files("#upload input[type=file]", path)
-
-
-def fill(page, **numbers):
-    if not page.locator("#seed input").is_visible():
-        page.locator("#budget button").first.click()
-    fields = {page.locator(f"#{name} input"): str(value) for name, value in numbers.items()}
-    while changed := {field: value for field, value in fields.items() if field.input_value() != value}:
-        for field, value in changed.items():
-            field.fill(value)
-        page.wait_for_timeout(400)  # into fields that have just appeared Gradio puts the usual value once more
-
-
-def choose(page, name, value):
-    page.locator(f"#{name} input").fill(value)
-    page.locator(f"#{name} input").press("Enter")
-
-
-def explain(page):
-    """Press the button, wherever fields that come and go move it; what was said before is not taken for an answer."""
-    page.locator("#status .status").evaluate("one => (one.dataset.end = 'before')")
-    page.locator("#explain").press("Enter")
-
-
-def done(page, end="done"):
-    page.wait_for_selector(f"#status .status[data-end={end}]")
-    return page.locator("#status .status").inner_text()
-
-
-def kept(page, name):
-    """A file downloaded, as an explanation."""
-    with page.expect_download() as download:
-        page.get_by_role("link", name=name, exact=True).click()
-    assert download.value.suggested_filename == name
-    return download.value.path()
 
 
 def expect_same(one, other):
