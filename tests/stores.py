@@ -68,9 +68,8 @@ def explanation(value, size=(6, 5)):
     return Explanation(importance=maps[0], uncertainty=maps[1], vote_share=maps[2], photo=photo, provenance={})
 
 
-def write_maps(url, abouts, images, numbers, start):
+def write_maps(url, numbers, start):
     """When the others are ready too."""
     start.wait()
-    for about in abouts:
-        for number in numbers:
-            MapStore(url).write(about, images, number, explanation(float(number + 1)))
+    for number in numbers:
+        MapStore(url).write(f"row{number}", f"{number}.png", explanation(float(number + 1)))

@@ -41,6 +41,7 @@ def reproduce(
     repeats: Annotated[int, typer.Option(min=1, help="Repeats; 20 and 30 in table `repeats` grow with it.")] = 10,
     passes: Annotated[int, typer.Option(min=2, help="Passes of methods without uncertainty of their own.")] = 10,
     samples: Annotated[int | None, typer.Option(min=1, help="Of Kernel SHAP, if not its own.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Of integrated gradients, if not its own.")] = None,
     draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for robustness.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Draws images and masks.")] = 0,
     data_root: Annotated[Path, typer.Option(help="Where datasets lie, as torchvision has them.")] = Path("data"),
@@ -62,7 +63,8 @@ def reproduce(
         choose("table or figure", name, {**TABLES, **FIGURES})
     choose("preset", preset, PRESETS)
     chosen = PRESETS[preset]
-    chosen = replace(chosen, relax=replace(chosen.relax, masks=masks), repeats=repeats, passes=passes, samples=samples)
+    chosen = replace(chosen, relax=replace(chosen.relax, masks=masks), repeats=repeats, passes=passes)
+    chosen = replace(chosen, samples=samples, steps=steps)
     reproduction = Reproduction(
         preset=chosen,
         networks=tuple(network_of(text, "paper") for text in encoder or ()),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from repeat_xai.errors import OutputError
+from repeat_xai.experiment.measures import Maps
 from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.store import Row, Store
@@ -38,12 +39,14 @@ class Executor(Protocol):
 def missing(
     settings: Iterable[Setting], numbers: Mapping[str, Sequence[int]], store: Store, worker: Worker
 ) -> list[Work]:
-    """What the store does not hold yet, or holds as a failure."""
+    """What the store does not hold yet, or holds as a failure, or without the maps that are wanted."""
     done = store.done()
+    drawn = done if worker.maps is None else done & worker.maps.keys()
     found = []
     for setting in settings:
         wanted = numbers[setting.dataset][: setting.first]
-        left = [n for n, key in zip(wanted, worker.keys(setting, wanted), strict=True) if key not in done]
+        there = drawn if isinstance(setting.measure, Maps) else done
+        left = [n for n, key in zip(wanted, worker.keys(setting, wanted), strict=True) if key not in there]
         if left:
             found.append(Work(setting, left))
     return found

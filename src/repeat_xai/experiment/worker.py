@@ -80,7 +80,8 @@ class Worker:
             number = begun.popleft()
             try:
                 if self.maps is not None and found.explanation is not None:
-                    self.maps.write(about, dataset.keys, number, found.explanation)
+                    name = dataset.keys[number]
+                    self.maps.write(key_of(about, name), name, found.explanation)
             except OutputError as error:
                 found = Found(failure=str(error))
             yield number, self._row(setting, about, number, found)

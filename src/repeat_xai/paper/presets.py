@@ -14,6 +14,8 @@ from repeat_xai.explain.once import Once
 from repeat_xai.explain.perturb import InputDropout
 from repeat_xai.explain.repeat import Estimator, Repeat
 from repeat_xai.explain.spread import Spread
+from repeat_xai.importance.integrated_gradients import IntegratedGradients
+from repeat_xai.importance.kernel_shap import KernelShap
 from repeat_xai.importance.relax import Relax
 from repeat_xai.methods import METHODS, Method
 
@@ -33,6 +35,8 @@ class Preset:
     estimator: Estimator = "exact"
     samples: int | None = None
     """Of Kernel SHAP, if not its own."""
+    steps: int | None = None
+    """Of integrated gradients, if not its own."""
 
     def method(self, name: str) -> Method:
         """As in `relax`, `once:saliency`, `repeat:kernel_shap`, `repeat:threshold=otsu` and `repeat:repeats=20`."""
@@ -46,8 +50,10 @@ class Preset:
         if rest in ("repeat", "relax"):
             return repeat if rest == "repeat" else self.relax
         base = METHODS[rest]
-        if rest == "kernel_shap" and self.samples is not None:
+        if isinstance(base, KernelShap) and self.samples is not None:
             base = replace(base, samples=self.samples)
+        if isinstance(base, IntegratedGradients) and self.steps is not None:
+            base = replace(base, steps=self.steps)
         wrapped: dict[str, Method] = {
             "": Spread(base=base, by=InputDropout(), passes=self.passes),
             "once": Once(base=base),

@@ -90,12 +90,20 @@ def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path)
 
 
 def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
-    assert evaluate("--dataset", cats, "--images", 2, "--methods", "repeat", "--maps")[0] == 0
-    row = next(iter(Store(tmp_path / "out/rows").rows().values()))
+    asked = ("--dataset", cats, "--methods", "repeat")
+    assert evaluate(*asked, "--images", 2)[0] == 0
+    status, said = evaluate(*asked, "--images", 2, "--maps")
+    assert (status, "2 of 2 rows to make" in said.err) == (0, True)
     kept = MapStore(tmp_path / "out/maps.zarr")
-    number = ["0.png", "1.png", "2.png", "3.png", "4.png"].index(row.image.split(" ")[0])
-    found = kept.read(json.loads(row.setting), number, "uncertainty")
-    assert float(found.astype("float64").mean()) == pytest.approx(row.scores["mean.uncertainty"], abs=1e-9)
+    rows = Store(tmp_path / "out/rows").rows()
+    assert kept.keys() == set(rows)
+    for key, row in rows.items():
+        found = kept.read(key)["uncertainty"]
+        assert float(found.astype("float64").mean()) == pytest.approx(row.scores["mean.uncertainty"], abs=1e-9)
+    (cats / "more.png").write_bytes((cats / "0.png").read_bytes())
+    status, said = evaluate(*asked, "--maps")
+    assert (status, "4 of 6 rows to make" in said.err) == (0, True)
+    assert kept.keys() == set(Store(tmp_path / "out/rows").rows())
 
 
 @pytest.mark.parametrize(

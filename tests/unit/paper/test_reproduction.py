@@ -81,6 +81,9 @@ def test_names_of_methods_mean_what_the_preset_says():
     assert paper.method("once:kernel_shap") == Once(base=rx.KernelShap())
     assert paper.method("repeat:kernel_shap").base == rx.KernelShap()
     assert paper.method("saliency") == rx.Spread(base=rx.Saliency(), by=rx.InputDropout(), passes=10)
+    few = replace(paper, samples=5, steps=3)
+    assert few.method("once:kernel_shap") == Once(base=rx.KernelShap(samples=5))
+    assert few.method("once:integrated_gradients") == Once(base=rx.IntegratedGradients(steps=3))
     with pytest.raises(rx.RepeatError, match="unknown method"):
         paper.method("twice:saliency")
 
