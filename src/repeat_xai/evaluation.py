@@ -19,7 +19,7 @@ from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.table import Sheet, Table
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.files import writing
-from repeat_xai.gallery import print_out
+from repeat_xai.gallery import Printed, print_out
 from repeat_xai.plot import histograms_by_method
 from repeat_xai.plot import roc as roc_figure
 from repeat_xai.provenance import VERSIONS, configuration
@@ -111,7 +111,7 @@ def tables(campaign: Campaign, found: Found, folder: Path, notes: Sequence[str] 
     return made
 
 
-def figures(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Path]:
+def figures(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Printed]:
     """For each encoder and dataset to be told from another: histograms of uncertainty by method, and ROC curves."""
     made = []
     for sheet in sheets:
@@ -120,11 +120,13 @@ def figures(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Path]:
             mine = {label: case for (of, label), case in sheet.cases.items() if of == encoder}
             for against, column in judged.items():
                 sets = (Path(next(iter(mine.values())).setting.dataset).name, Path(against).name)
-                made += _detection(column, mine, found, folder, "-".join((encoder, *sets)))
+                made += _detection(column, mine, found, folder, (encoder, *sets))
     return made
 
 
-def _detection(column: Detection, cases: Mapping[str, Case], found: Found, folder: Path, name: str) -> list[Path]:
+def _detection(
+    column: Detection, cases: Mapping[str, Case], found: Found, folder: Path, names: tuple[str, str, str]
+) -> list[Printed]:
     groups, splits, curves = {}, {}, {}
     for label, case in cases.items():
         known, unknown = (scores[scores.isfinite()] for scores in column.scores(case, found))
@@ -137,15 +139,16 @@ def _detection(column: Detection, cases: Mapping[str, Case], found: Found, folde
                 continue
     if not groups:
         return []
-    drawn = {"histograms": histograms_by_method(groups, splits), "roc": roc_figure(curves)}
+    encoder, known_set, other_set = names
+    told = f"{known_set} and {other_set}, {encoder}"
+    places = [folder / f"{kind}-{'-'.join(names)}.png" for kind in ("histograms", "roc")]
     return [
-        path
-        for kind, figure in drawn.items()
-        for path in print_out(figure, folder / f"{kind}-{name}.png", title=f"{kind} {name}")
+        print_out(histograms_by_method(groups, splits), places[0], title=f"Uncertainty of {told}"),
+        print_out(roc_figure(curves), places[1], title=f"ROC curves of uncertainty, {told}"),
     ]
 
 
-def record(folder: Path, asked: object, campaign: Campaign) -> None:
+def record(folder: Path, asked: object, campaign: Campaign) -> dict[str, Any]:
     """What was asked for, of which images, and in what surroundings."""
     about: dict[str, Any] = {
         "repeat-xai": __version__,
@@ -161,3 +164,4 @@ def record(folder: Path, asked: object, campaign: Campaign) -> None:
     }
     with writing(folder / "run.json") as draft:
         draft.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    return about

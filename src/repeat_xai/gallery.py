@@ -49,6 +49,14 @@ class Files(NamedTuple):
         return Files(*(folder / f"{name}{suffix}" for suffix in (".png", ".npz", ".json")))
 
 
+class Printed(NamedTuple):
+    """A figure on disk: to look at, to print, and what it is."""
+
+    picture: Path
+    page: Path
+    title: str
+
+
 class Outcome(NamedTuple):
     """What became of one image: its provenance and where it is, or why there is none."""
 
@@ -159,21 +167,21 @@ def draw(figure: Figure, path: Path, *, key: str = "") -> None:
         figure.savefig(draft, format="png", dpi=DPI, metadata=about)
 
 
-def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> list[Path]:
+def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> Printed:
     """A PNG to look at, and beside it a PDF to print."""
-    page = picture.with_suffix(".pdf")
+    printed = Printed(picture, picture.with_suffix(".pdf"), title)
     about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}", "CreationDate": None}
-    with writing(page) as draft, matplotlib.rc_context({"pdf.fonttype": 42}):
+    with writing(printed.page) as draft, matplotlib.rc_context({"pdf.fonttype": 42}):
         figure.savefig(draft, format="pdf", dpi=PRINTED, metadata=about)
     draw(figure, picture, key=key)
-    return [picture, page]
+    return printed
 
 
-def is_printed(picture: Path, key: str) -> bool:
-    """Whether both are there, of what this key says."""
+def is_there(printed: Printed, key: str) -> bool:
+    """Whether both files are, of what this key says."""
     try:
-        with PIL.Image.open(picture) as opened:
-            return opened.info.get("Source") == key and picture.with_suffix(".pdf").exists()
+        with PIL.Image.open(printed.picture) as opened:
+            return opened.info.get("Source") == key and printed.page.exists()
     except OSError:
         return False
 

@@ -38,23 +38,26 @@ class Entry(NamedTuple):
 
 def text(cell: Cell) -> str:
     """A number with its interval, a star where it differs from the baseline's, and what the paper prints."""
+    return number(cell) + _printed(cell)
+
+
+def number(cell: Cell) -> str:
+    """The same without what the paper prints."""
     mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
     interval = _deviation(cell) if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-    number = NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}{_undefined(cell)}"
-    return number + _printed(cell)
+    return NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}{_undefined(cell)}"
 
 
 def short(cell: Cell) -> str:
-    """The same with half the interval's width."""
+    """All of it, with half the interval's width."""
     mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
     width = _deviation(cell) if low is None or high is None else f" ±{(high - low) / 2:.3f}"
-    number = NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}{_undefined(cell)}"
-    return number + _printed(cell)
+    return (NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}{_undefined(cell)}") + _printed(cell)
 
 
 def on_screen(table: Table) -> Grid:
     """For a terminal."""
-    header, rows = _laid_out(table)
+    header, rows = laid_out(table)
     caption = escape("\n".join(table.notes))
     grid = Grid(*map(escape, header), title=escape(table.title), caption=caption, box=SIMPLE_HEAD)
     grid.title_justify = grid.caption_justify = "left"
@@ -66,7 +69,7 @@ def on_screen(table: Table) -> Grid:
 
 def markdown(table: Table) -> str:
     """With its notes below."""
-    header, rows = _laid_out(table)
+    header, rows = laid_out(table)
     lines = [header, ["---"] * len(header)]
     for labels, entries in rows:
         lines.append([*labels, *(f"**{text(e.cell)}**" if e.best else text(e.cell) for e in entries)])
@@ -76,7 +79,7 @@ def markdown(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """For booktabs."""
-    header, rows = _laid_out(table)
+    header, rows = laid_out(table)
     lines = [_latex_row(header), r"\midrule"]
     for labels, entries in rows:
         cells = [text(e.cell).translate(ESCAPES) for e in entries]
@@ -116,7 +119,7 @@ def write(table: Table, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def _laid_out(table: Table) -> tuple[list[str], Iterator[tuple[list[str], list[Entry]]]]:
+def laid_out(table: Table) -> tuple[list[str], Iterator[tuple[list[str], list[Entry]]]]:
     """A header and rows, whichever way is narrower."""
     titles = [f"{title}{ARROWS[better]}" for title, better in zip(table.columns, table.better, strict=True)]
     methods = list(dict.fromkeys(method for _, method in table.lines))

@@ -1,12 +1,15 @@
-"""Both kinds of page, light and dark, wide and narrow: no serious fault by axe-core's rules, nothing cut off."""
+"""Every kind of page, light and dark, wide and narrow: no serious fault by axe-core's rules, nothing cut off."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from pages import explanation, hung
+from results import run_of
 
 from repeat_xai.detect import mixture
-from repeat_xai.report import explained, screened
+from repeat_xai.report import explained, screened, tabulated
 from repeat_xai.screen import Ranked, Score
 
 LONG = "a_very_long_name_of_an_image_" * 4 + ".png"
@@ -35,6 +38,17 @@ def screen_page(tmp_path_factory):
     return screened(Ranked(scores, posterior, [0.5] * 40, split), known, folder)
 
 
+@pytest.fixture(scope="module")
+def results_page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    tables, figures = run_of(folder)
+    wide = tables[0].table
+    lines = {("net", f"{method}, " * 8): cells for (_, method), cells in wide.lines.items()}
+    tables.append(tables[0]._replace(table=replace(wide, title="As broad", lines=lines)))
+    lacking = [f"{LONG}: voc (not found)"]
+    return tabulated(tables, figures, folder, title="The paper anew", missing=lacking, about={"seed": 0})
+
+
 def faults(opened):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(opened).response["violations"]
@@ -42,24 +56,26 @@ def faults(opened):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (360, "dark")])
-@pytest.mark.parametrize("kind", ["explain", "screen", "screen, opened"])
-def test_no_faults_and_nothing_cut_off(show, explain_page, screen_page, kind, width, scheme):
-    page, anchor = (explain_page, "") if kind == "explain" else (screen_page, "#image-2" if "opened" in kind else "")
-    opened = show(page, anchor=anchor, width=width, height=900, scheme=scheme)
+@pytest.mark.parametrize("kind", ["explain", "screen", "screen, opened", "results"])
+def test_no_faults_and_nothing_cut_off(show, explain_page, screen_page, results_page, kind, width, scheme):
+    pages = {"explain": explain_page, "results": results_page}
+    anchor = "#image-2" if "opened" in kind else ""
+    opened = show(pages.get(kind, screen_page), anchor=anchor, width=width, height=900, scheme=scheme)
     if opened.locator("#view").is_visible():
         opened.locator("summary").first.click()
         opened.check("input[value=certainty]")
     assert faults(opened) == []
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    wider = """() => [...document.querySelectorAll("main *:not(.hidden)")].filter((one) => {
+    wider = """() => [...document.querySelectorAll("main *:not(.hidden, .wide *)")].filter((one) => {
         const box = one.getBoundingClientRect();
         return box.width && (box.right > innerWidth + 1 || box.left < -1);
     }).map((one) => one.outerHTML.slice(0, 80))"""
     assert opened.evaluate(wider) == []
 
 
-def test_the_theme_follows_the_system_until_told_otherwise(show, explain_page):
-    opened = show(explain_page, scheme="dark")
+@pytest.mark.parametrize("kind", ["explain", "results"])
+def test_the_theme_follows_the_system_until_told_otherwise(show, explain_page, results_page, kind):
+    opened = show(explain_page if kind == "explain" else results_page, scheme="dark")
 
     def paper():
         return opened.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from repeat_xai.cli.executors import AddressOption, PlaceOption, RowsOption, WorkersOption, executor_of
+from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.evaluate import METRICS
-from repeat_xai.evaluation import Campaign, figures, record, tables
+from repeat_xai.evaluation import Campaign
 from repeat_xai.experiment.evaluation import Evaluation
 from repeat_xai.experiment.setting import Network
 from repeat_xai.experiment.worker import Worker
@@ -22,8 +22,8 @@ from repeat_xai.explain.repeat import Estimator, Repeat
 from repeat_xai.images import SIDE, Protocol
 from repeat_xai.importance.relax import Relax
 from repeat_xai.methods import Options, expected, named
+from repeat_xai.report import expect_free
 from repeat_xai.store import MapStore, Store
-from repeat_xai.tables import on_screen
 
 
 def evaluate(
@@ -72,6 +72,7 @@ def evaluate(
     rows: RowsOption = None,
 ) -> None:
     """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
+    expect_free(out)
     relax = Relax(masks=masks)
     repeat = Repeat(base=relax, estimator=estimator, repeats=repeats)
     asked = Evaluation(
@@ -97,15 +98,8 @@ def evaluate(
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
-    found = campaign.found()
-    said = (
-        (f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05.",) if baseline else ()
-    )
-    for table in tables(campaign, found, out, said):
-        Console().print(on_screen(table))
-    figures(campaign.sheets, found, out)
-    record(out, asked, campaign)
-    typer.echo(f"tables and figures: {out}")
+    starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
+    told(campaign, out, title=f"Methods on {Path(dataset).name}", asked=asked, notes=(starred,) if baseline else ())
     raise typer.Exit(1 if failed else 0)
 
 

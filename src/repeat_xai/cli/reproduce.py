@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from repeat_xai.cli.evaluate import network_of
 from repeat_xai.cli.executors import AddressOption, PlaceOption, RowsOption, WorkersOption, executor_of
+from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
 from repeat_xai.drawing import Asked, drawn
 from repeat_xai.errors import RepeatError, choose
-from repeat_xai.evaluation import Campaign, figures, record, tables
+from repeat_xai.evaluation import Campaign
 from repeat_xai.experiment.worker import Worker
+from repeat_xai.gallery import Printed
 from repeat_xai.paper.figures import FIGURES
 from repeat_xai.paper.presets import PRESETS
-from repeat_xai.paper.reproduction import Missing, Reproduction, Stock
+from repeat_xai.paper.reproduction import Reproduction, Stock
 from repeat_xai.paper.tables import TABLES
+from repeat_xai.report import expect_free
 from repeat_xai.store import Store
-from repeat_xai.tables import on_screen
 
 
 def reproduce(
@@ -58,6 +59,7 @@ def reproduce(
             for entry in kind.values():
                 typer.echo(f"{entry.name:<24}{entry.where:<41}{entry.title}")
         return
+    expect_free(out)
     asked = [*TABLES, *FIGURES] if names == ["all"] else names
     for name in asked:
         choose("table or figure", name, {**TABLES, **FIGURES})
@@ -90,31 +92,30 @@ def reproduce(
     )
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
-        found = campaign.found()
-        for table in tables(campaign, found, out, (f"Preset {preset}: {masks} masks, {repeats} repeats.",)):
-            Console().print(on_screen(table))
-        figures(sheets, found, out)
-        failed += _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
-    record(out, reproduction, campaign)
-    _tell(stock.missing)
-    typer.echo(f"tables and figures: {out}")
-    raise typer.Exit(1 if failed or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
+        pictures, undrawn = _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
+        missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in stock.missing]
+        told(
+            campaign,
+            out,
+            title="The paper anew",
+            asked=reproduction,
+            notes=(f"Preset {preset}: {masks} masks, {repeats} repeats.",),
+            pictures=pictures,
+            missing=[*missing, *undrawn],
+        )
+    for line in missing:
+        typer.echo(f"repeat-xai: not run in {line}", err=True)
+    raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
 
 
-def _drawn(drawings: list[Asked], out: Path) -> int:
-    """Draw them all, and tell of each; how many could not be."""
-    failed = 0
+def _drawn(drawings: list[Asked], out: Path) -> tuple[list[Printed], list[str]]:
+    """Draw them all, and tell of each; and why some could not be."""
+    made, failed = [], []
     for drawing in drawings:
         try:
-            picture, page = drawn(drawing, out)
-            typer.echo(f"{picture} and {page.name}: {drawing.entry.title} ({drawing.entry.where})")
+            made.append(drawn(drawing, out))
+            typer.echo(f"{made[-1].picture}: {made[-1].title}")
         except RepeatError as error:
-            typer.echo(f"repeat-xai: {drawing.entry.name}, {drawing.network.label}: {error}", err=True)
-            failed += 1
-    return failed
-
-
-def _tell(missing: list[Missing]) -> None:
-    """What could not be run, and what it lacks."""
-    for what, why, lacking in missing:
-        typer.echo(f"repeat-xai: not run in {', '.join(lacking)}: {what} ({why})", err=True)
+            failed.append(f"{drawing.entry.name}, {drawing.network.label}: {error}")
+            typer.echo(f"repeat-xai: {failed[-1]}", err=True)
+    return made, failed

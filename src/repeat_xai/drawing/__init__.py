@@ -11,7 +11,7 @@ from repeat_xai.drawing.asked import Asked, Rows
 from repeat_xai.drawing.photos import motivation, overview, poisoned_example, qualitative, threshold_example
 from repeat_xai.drawing.scores import ood_histograms, poison_histograms, similarity_range
 from repeat_xai.errors import choose
-from repeat_xai.gallery import is_printed, print_out
+from repeat_xai.gallery import Printed, is_there, print_out
 
 __all__ = ["DRAWINGS", "Asked", "Rows", "drawn"]
 
@@ -30,13 +30,12 @@ DRAWINGS: dict[str, Callable[[Asked], Figure]] = {
 }
 
 
-def drawn(asked: Asked, folder: Path) -> list[Path]:
+def drawn(asked: Asked, folder: Path) -> Printed:
     """Draw a figure of the paper as PNG and PDF; one that is there already, of all the same, is left as it is."""
     choose("figure", asked.entry.name, DRAWINGS)
+    title = f"{asked.entry.title} ({asked.entry.where}), {asked.network.label}"
     picture = folder / f"{asked.entry.name}-{asked.network.label}.png"
-    key = asked.key
-    if not asked.entry.scored and is_printed(picture, key):
-        return [picture, picture.with_suffix(".pdf")]
-    return print_out(
-        DRAWINGS[asked.entry.name](asked), picture, title=f"{asked.entry.title} ({asked.entry.where})", key=key
-    )
+    printed = Printed(picture, picture.with_suffix(".pdf"), title)
+    if not asked.entry.scored and is_there(printed, asked.key):
+        return printed
+    return print_out(DRAWINGS[asked.entry.name](asked), picture, title=title, key=asked.key)

@@ -2,5 +2,6 @@
 
 from repeat_xai.report.folder import expect_free, explained, screened
 from repeat_xai.report.notebook import frame, picture
+from repeat_xai.report.results import Written, tabulated
 
-__all__ = ["expect_free", "explained", "frame", "picture", "screened"]
+__all__ = ["Written", "expect_free", "explained", "frame", "picture", "screened", "tabulated"]

@@ -11,7 +11,8 @@ from repeat_xai.gallery import Outcome
 from repeat_xai.plot.captions import title
 from repeat_xai.report.chart import Chart, chart
 from repeat_xai.report.entry import Entry, names, record
-from repeat_xai.report.page import GENERATOR, Kind, Page, html
+from repeat_xai.report.page import Kind, Page, html
+from repeat_xai.report.template import GENERATOR
 from repeat_xai.screen import Ranked, Score, statement
 from repeat_xai.types import Explanation
 

@@ -122,9 +122,10 @@ def test_every_figure_is_named_placed_and_has_one_drawing():
 def test_a_figure_is_written_as_a_signed_picture_and_a_page_with_its_fonts(name, root, tmp_path):
     many, rows = (8, rows_of(lambda _, number: float(number))[0]) if name == "poison-histograms" else (1, None)
     made = drawn(asked(name, root, images=many, rows=rows), tmp_path / "new")
-    assert [path.name for path in made] == [f"{name}-tiny.png", f"{name}-tiny.pdf"]
-    assert sorted((tmp_path / "new").iterdir()) == sorted(made)
-    picture, page = made
+    picture, page, title = made
+    assert (picture.name, page.name) == (f"{name}-tiny.png", f"{name}-tiny.pdf")
+    assert title == f"{FIGURES[name].title} ({FIGURES[name].where}), tiny"
+    assert sorted((tmp_path / "new").iterdir()) == sorted((picture, page))
     with PIL.Image.open(picture) as opened:
         assert opened.info["Software"].startswith("repeat-xai")
         assert opened.width >= 600
@@ -139,9 +140,10 @@ def test_a_figure_is_written_as_a_signed_picture_and_a_page_with_its_fonts(name,
 
 def test_a_figure_that_is_there_is_drawn_again_only_of_something_else(root, tmp_path):
     these = asked("threshold-example", root)
-    picture, page = drawn(these, tmp_path)
+    first = drawn(these, tmp_path)
+    picture, page, _ = first
     when = picture.stat().st_mtime_ns
-    assert drawn(these, tmp_path) == [picture, page]
+    assert drawn(these, tmp_path) == first
     assert picture.stat().st_mtime_ns == when
     for other in (replace(these, seed=1), replace(these, preset=replace(PRESET, repeats=3)), these):
         drawn(other, tmp_path)

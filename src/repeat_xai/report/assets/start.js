@@ -1,23 +1,7 @@
-// The theme, and which image is open: the part of the address after # says it, so that Back goes back.
+// Which image is open: the part of the address after # says it, so that Back goes back.
 
-const root = document.documentElement;
-const theme = document.getElementById("theme");
 const screening = root.dataset.kind === "screen";
-
-function dark() {
-  return root.style.colorScheme ? root.style.colorScheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
-if (theme) {
-  const name = () => (theme.textContent = dark() ? "Light theme" : "Dark theme");
-  theme.addEventListener("click", () => {
-    root.style.colorScheme = dark() ? "light" : "dark";
-    name();
-    redraw();
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (name(), redraw()));
-  name();
-}
+root.addEventListener("themed", redraw);
 
 let opened = null;
 

@@ -1,0 +1,37 @@
+"""What became of a campaign, told: tables on screen and in files, figures, and a page of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from repeat_xai.cli.run import tell_of_page
+from repeat_xai.evaluation import Campaign, figures, record, tables
+from repeat_xai.gallery import Printed
+from repeat_xai.report import Written, tabulated
+from repeat_xai.tables import on_screen
+
+
+def told(
+    campaign: Campaign,
+    out: Path,
+    *,
+    title: str,
+    asked: object,
+    notes: Sequence[str] = (),
+    pictures: Sequence[Printed] = (),
+    missing: Sequence[str] = (),
+) -> None:
+    """Write and show everything; `missing` is what could not be run."""
+    found = campaign.found()
+    made = tables(campaign, found, out, notes)
+    for table in made:
+        Console().print(on_screen(table))
+    named = [Written(sheet.name, table) for sheet, table in zip(campaign.sheets, made, strict=True)]
+    drawn = [*pictures, *figures(campaign.sheets, found, out)]
+    about = record(out, asked, campaign)
+    typer.echo(f"tables and figures: {out}")
+    tell_of_page(tabulated(named, drawn, out, title=title, missing=missing, about=about))

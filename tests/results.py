@@ -1,0 +1,25 @@
+"""A run's table and figure, made up."""
+
+from matplotlib.figure import Figure
+
+from repeat_xai.evaluate import Summary
+from repeat_xai.experiment.columns import NOTHING
+from repeat_xai.experiment.table import Cell, Table
+from repeat_xai.gallery import print_out
+from repeat_xai.report import Written
+
+
+def run_of(folder):
+    def cell(mean, printed=None):
+        return Cell(Summary(mean, 0.2, mean - 0.1, mean + 0.3, 9, 0), None, printed)
+
+    table = Table(
+        title="How deep, how broad",
+        notes=("9 images",),
+        columns=("depth (I)", "breadth (U)"),
+        better=("higher", "lower"),
+        lines={("net", "one"): (cell(1.0), cell(2.0, printed=2.1)), ("net", "two"): (cell(3.0), Cell(NOTHING))},
+    )
+    figure = Figure(figsize=(4, 3))
+    figure.add_subplot().plot([0, 1], [1, 0])
+    return [Written("depths", table)], [print_out(figure, folder / "curve.png", title="A curve, net")]
