@@ -15,11 +15,10 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from repeat_xai.calls import listening
+from repeat_xai.cli import INTERRUPTED
 from repeat_xai.errors import RepeatError
 from repeat_xai.gallery import Gallery, Outcome, compare
 from repeat_xai.report import expect_free, explained
-
-INTERRUPTED = 130
 
 
 @contextmanager

@@ -1,0 +1,151 @@
+"""The command as people expect it of any: quick help, completion, versions, streams, colours and interrupts."""
+
+import inspect
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from command import SMALL, run_here
+
+from repeat_xai import __version__
+from repeat_xai.cli import main
+from repeat_xai.cli.app import COMMANDS
+from repeat_xai.cli.examples import EXAMPLES
+
+COMMAND = str(Path(sys.executable).parent / "repeat-xai")
+QUICK = ["--estimator", "exact", "--masks", "6", "--repeats", "2", *SMALL]
+LOADS = """
+import sys
+from repeat_xai.cli import main
+try:
+    main()
+finally:
+    sys.stderr.write(" ".join({"torch", "numpy", "timm", "matplotlib"} & set(sys.modules)))
+"""
+
+
+def python(code, *arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"COLUMNS": "80"} | environment,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_help_and_version_load_nothing_heavy(arguments):
+    status, said, loaded = python(LOADS, *arguments)
+    assert loaded == ""
+    assert status == 0
+    assert (said.strip() == f"repeat-xai {__version__}") == (arguments == ["--version"])
+
+
+def test_commands_are_completed_without_loading_anything_heavy():
+    asked = {"_REPEAT_XAI_COMPLETE": "complete_bash", "COMP_WORDS": "repeat-xai e", "COMP_CWORD": "1"}
+    assert python(LOADS, **asked)[1:] == ("explain\nevaluate\n", "")
+
+
+def test_values_of_options_are_completed():
+    asked = {"_REPEAT_XAI_COMPLETE": "complete_bash", "COMP_WORDS": "repeat-xai explain --votes b", "COMP_CWORD": "3"}
+    assert python("from repeat_xai.cli import main; main()", **asked)[1] == "binary\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_can_be_shown(shell):
+    status, said, _ = python(
+        "from repeat_xai.cli import main; main()",
+        "--show-completion",
+        shell,
+        _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1",
+    )
+    assert status == 0
+    assert "_REPEAT_XAI_COMPLETE" in said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_ends_with_examples_and_the_exit_status(name, monkeypatch, capsys):
+    status, said = run_here(monkeypatch, capsys, name, "--help")
+    assert status == 0
+    *_, first = re.split(r"^  Examples:$", said.out, flags=re.MULTILINE)
+    lines = [line.strip() for line in first.strip().splitlines()]
+    assert tuple(lines[: len(EXAMPLES[name])]) == EXAMPLES[name]
+    assert 2 <= len(EXAMPLES[name]) <= 3
+    assert " ".join(lines[-2:]).endswith("2, wrong usage; 130, interrupted.")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_line_of_a_command_is_the_first_of_its_docstring(name):
+    place = COMMANDS[name]
+    function = getattr(import_module(f"repeat_xai.cli.{place.module}"), place.function)
+    assert inspect.getdoc(function).splitlines()[0] == place.line
+
+
+def test_wrong_usage_is_2_and_arguments_may_be_given_in_python(capsys):
+    for arguments in (["--nonsense"], ["nonsense"], ["explain", "--nonsense"], ["list", "nonsense"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 2
+        assert "onsense" in capsys.readouterr().err
+
+
+def seen(arguments, **environment):
+    """What is written to standard output, a pipe, and to standard error, a terminal."""
+    ours, theirs = pty.openpty()
+    environment = (
+        {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        | {"TERM": "xterm-256color"}
+        | environment
+    )
+    with subprocess.Popen(
+        [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment
+    ) as child:
+        os.close(theirs)
+        told = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:
+                break
+            told += part
+        out = child.stdout.read()
+    os.close(ours)
+    return child.returncode, out, told.decode()
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*(3|4|9)[0-9]")
+
+
+@pytest.mark.parametrize("without", [False, True])
+def test_progress_goes_to_the_terminal_results_to_standard_output_and_colours_can_be_left_out(photo, tmp_path, without):
+    arguments = ["explain", str(photo), "--out", str(tmp_path / "out"), *QUICK]
+    status, out, told = seen(arguments, **({"NO_COLOR": "1"} if without else {}))
+    assert status == 0
+    assert out.splitlines()[0].startswith(f"{photo}: {tmp_path / 'out' / 'cat.png'}")
+    assert "\x1b" not in out
+    assert "calls" in told
+    assert bool(COLOUR.search(told)) != without
+
+
+@pytest.mark.parametrize("after", [0.2, 0.5, 1.0, 2.0])
+def test_an_interrupt_while_loading_is_a_line_and_130(photo, tmp_path, after):
+    child = subprocess.Popen(
+        [COMMAND, "explain", str(photo), "--out", str(tmp_path / "out")],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    time.sleep(after)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert re.fullmatch(r"repeat-xai: interrupted.*\n", said)
