@@ -139,6 +139,9 @@ def pytest_terminal_summary(terminalreporter) -> None:
     """How many blocks of which kind were done."""
     done: Counter[str] = Counter()
     for report in terminalreporter.stats.get("passed", []):
-        done.update({kind: count for kind, count in report.user_properties if kind.startswith("docs: ")})
+        for kind, count in report.user_properties:
+            done[kind] += count if kind.startswith("docs: ") else 0
     if done:
-        terminalreporter.write_line(", ".join(f"{count} {kind.removeprefix('docs: ')}" for kind, count in done.items()))
+        terminalreporter.write_line(
+            ", ".join(f"{count} {kind.removeprefix('docs: ')}" for kind, count in done.items() if count)
+        )

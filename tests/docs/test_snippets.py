@@ -13,6 +13,7 @@ import re
 import sys
 import tomllib
 from collections import Counter
+from contextlib import nullcontext
 from importlib import import_module
 
 import pytest
@@ -22,6 +23,7 @@ from docs.conftest import small_network
 import repeat_xai as rx
 from repeat_xai.cli import main
 from repeat_xai.cli.evaluate import network_of
+from repeat_xai.cli.examples import EXAMPLES
 
 MINE = {"my_module": small_network, "my_xray_module": lambda: small_network(1)}
 """What a reader brings."""
@@ -56,7 +58,8 @@ def test_every_block_of_a_page(page, monkeypatch, capsys, record_property):
     namespace = {name: made() for name, made in MINE.items()} | {"__name__": "__main__"}
     for block in blocks(page):
         if block.language == "python":
-            exec(compile(shrunk(block.text, block.where), block.where, "exec"), namespace)
+            with nullcontext() if "main(" not in block.text else pytest.raises(SystemExit, match="0"):
+                exec(compile(shrunk(block.text, block.where), block.where, "exec"), namespace)
             done["blocks of Python run"] += 1
         elif block.language in SHELL:
             for words in commands(block.text):
@@ -69,6 +72,14 @@ def test_every_block_of_a_page(page, monkeypatch, capsys, record_property):
             pytest.fail(f"{block.where}: neither Python, nor commands, nor text to be shown, but '{block.language}'")
     for kind, count in done.items():
         record_property(f"docs: {kind}", count)
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+@pytest.mark.usefixtures("here")
+def test_the_examples_of_every_help(command, monkeypatch, capsys, record_property):
+    for example in EXAMPLES[command]:
+        (words,) = commands(example)
+        record_property(f"docs: {obeyed(words, f'--help of {command}', monkeypatch, capsys)}", 1)
 
 
 def obeyed(words: list[str], where: str, monkeypatch, capsys) -> str:

@@ -56,7 +56,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         at_least("runs", self.runs, 1)
         for metric in self.metrics:
-            choose("metric", metric, (*COLUMNS, *SHEETS))
+            choose("metric", metric, (*METRICS, *COLUMNS, *SHEETS))
         if not self.against and (asked := [name for name in self.metrics if name in ACROSS]):
             raise ConfigurationError(f"{', '.join(asked)}: compares datasets; say which by --against")
         distinct(self.networks)
@@ -80,7 +80,8 @@ class Evaluation:
     @property
     def sheets(self) -> list[Sheet]:
         """The main table, and one for each metric that asks for its own."""
-        columns = [column for name in self.metrics if name in COLUMNS for column in COLUMNS[name](self)]
+        known = {name: partial(_means, metric) for name, metric in METRICS.items()} | COLUMNS
+        columns = [column for name in self.metrics if name in known for column in known[name](self)]
         if self.runs > 1:
             columns += [OverRuns(column=column, runs=self.runs) for column in columns]
         found = [sheet for name in self.metrics if name in SHEETS for sheet in SHEETS[name](self)]
@@ -127,14 +128,13 @@ def _poison(asked: Evaluation) -> list[Sheet]:
 
 
 COLUMNS: dict[str, Callable[[Evaluation], list[Column]]] = {
-    **{name: partial(_means, metric) for name, metric in METRICS.items()},
     "emprt": lambda _: [Emprt(of=of) for of in get_args(Of)],
     "local_lipschitz": lambda asked: [replace(ROBUSTNESS, measure=Robustness(draws=asked.draws))],
     "deletion": lambda _: [FAITHFULNESS["deletion"]],
     "insertion": lambda _: [FAITHFULNESS["insertion"]],
     "ood": _ood,
 }
-"""Metrics that are columns of the main table."""
+"""What stands in columns of the main table, beside the metrics of maps."""
 SHEETS: dict[str, Callable[[Evaluation], list[Sheet]]] = {"codes": _codes, "poison": _poison}
 """Metrics with tables of their own."""
 ACROSS = ("ood", *SHEETS)
