@@ -13,7 +13,7 @@ SHELL = {"", "sh", "bash", "console"}
 SHOWN = {"text", "html", "json"}
 """Languages of what is only looked at."""
 FENCE = re.compile(
-    r"^(?P<indent> *)```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
+    r"^(?P<indent> *)```(?P<language>\S*)(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
 )
 
 
@@ -23,6 +23,8 @@ class Block(NamedTuple):
     page: Path
     line: int
     language: str
+    rest: str
+    """What stands behind the language."""
     text: str
 
     @property
@@ -37,7 +39,9 @@ def blocks(page: Path) -> list[Block]:
     for fence in FENCE.finditer(content):
         width = len(fence["indent"])
         text = "".join(line[width:] for line in fence["text"].splitlines(keepends=True))
-        found.append(Block(page, content[: fence.start()].count("\n") + 1, fence["language"], text))
+        found.append(
+            Block(page, content[: fence.start()].count("\n") + 1, fence["language"], fence["rest"].strip(), text)
+        )
     assert content.count("```") == 2 * len(found), f"{page}: a fence is not closed, or not read"
     return found
 
@@ -66,6 +70,14 @@ def without_ellipsis(words: list[str]) -> list[str]:
         elif kept[-1].startswith("--"):
             kept.pop()
     return kept
+
+
+def quoted(block: Block) -> bool:
+    """Whether the lines of a block stand in the file that its title names, one after the other."""
+    (name,) = re.fullmatch('title="(.+)"', block.rest).groups()
+    source = [line.strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
+    lines = [line.strip() for line in block.text.strip().splitlines()]
+    return any(source[at : at + len(lines)] == lines for at in range(len(source)))
 
 
 AT_MOST = {

@@ -1,4 +1,4 @@
-"""Every block of README and docs does what it says: code and commands are run, the rest is checked or only shown.
+"""Every block of README and docs does what it says: code and commands run, the rest is checked or shown.
 
 A page's blocks run in order, in one namespace and one folder. What is changed:
 
@@ -17,7 +17,7 @@ from contextlib import nullcontext
 from importlib import import_module
 
 import pytest
-from docs.blocks import PAGES, ROOT, SHELL, SHOWN, blocks, cheap, commands, named, shrunk, without_ellipsis
+from docs.blocks import PAGES, ROOT, SHELL, SHOWN, blocks, cheap, commands, named, quoted, shrunk, without_ellipsis
 from docs.conftest import small_network
 
 import repeat_xai as rx
@@ -64,6 +64,9 @@ def test_every_block_of_a_page(page, monkeypatch, capsys, record_property):
         elif block.language in SHELL:
             for words in commands(block.text):
                 done[obeyed(without_ellipsis(words), block.where, monkeypatch, capsys)] += 1
+        elif block.language == "py":
+            assert quoted(block), f"{block.where}: these lines are not in the source any more"
+            done["quotations found in the source"] += 1
         elif block.language in SHOWN:
             hides = re.search(r"^(repeat-xai |make |import repeat_xai)", block.text, re.MULTILINE)
             assert not hides, f"{block.where}: something to be run, shown as {block.language}"
