@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -135,6 +136,7 @@ def exported(module: nn.Module, probe: Mapping[str, Tensor]) -> Callable[[Mappin
 
 
 def _session(model: str | bytes) -> Any:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when it is first imported; nobody is told of anything
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -1,0 +1,62 @@
+"""The whole paper by one command: every table and figure that can be made here is, and the rest is named."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from command import run_here
+
+from repeat_xai.paper.figures import FIGURES
+from repeat_xai.paper.tables import TABLES
+
+FEW = ("--masks", 8, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2, "--draws", 1, "--device", "cpu")
+
+
+@pytest.mark.real
+def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_path, monkeypatch, capsys):
+    """On four images of each dataset; ResNet50 and ViT-B/16 cannot be fetched, contrastive poisons cannot be had."""
+    out = tmp_path / "out"
+    encoder = f"torchvision:squeezenet1_1={shared}/weights/squeezenet1_1.safetensors"
+    status, said = run_here(
+        monkeypatch, capsys, "reproduce", "all", "--images", 4, "--only-these", "--encoder", encoder,
+        "--data-root", shared / "data", "--out", out, *FEW,
+    )  # fmt: skip
+    assert status == 0, said.err
+    lacking = re.findall(r"not run in (.*): (\S+) \(", said.err)
+    assert lacking == [("poison, poison-histograms, poisoned-example", "cifar10+cp")]
+    for name in FIGURES:
+        assert (out / f"{name}-squeezenet1_1.png").stat().st_size > 10_000
+        assert (out / f"{name}-squeezenet1_1.pdf").read_bytes().startswith(b"%PDF")
+    for name, entry in TABLES.items():
+        for suffix in (".md", ".tex", ".csv"):
+            assert len(list(out.glob(f"{name}-*{suffix}"))) == len(entry.blocks)
+    empty = [path.name for path in out.glob("*.md") if "| squeezenet1_1 |" not in path.read_text()]
+    assert empty == ["poison-cifar10-cp.md"]
+    page = (out / "index.html").read_text()
+    assert page.count("<table") == sum(len(entry.blocks) for entry in TABLES.values())
+    assert json.loads((out / "run.json").read_text())["asked"]["preset"]["steps"] == 2
+    status, said = run_here(
+        monkeypatch, capsys, "reproduce", "sanity", "--images", 4, "--only-these", "--encoder", encoder,
+        "--data-root", shared / "data", "--out", out, *FEW,
+    )  # fmt: skip
+    assert (status, "0 of 80 rows to make" in said.err) == (0, True), said.err
+
+
+@pytest.mark.real
+def test_the_papers_own_encoders_run_on_random_weights(shared, tmp_path, monkeypatch, capsys):
+    (tmp_path / "data").mkdir()
+    os.symlink(shared / "data/VOCdevkit", tmp_path / "data/VOCdevkit")
+    given = [part for name in ("resnet50", "vit_b_16") for part in ("--encoder", f"torchvision:{name}=random")]
+    out = tmp_path / "out"
+    status, said = run_here(
+        monkeypatch, capsys, "reproduce", "sanity", "complexity", "--images", 1, *given,
+        "--data-root", tmp_path / "data", "--out", out, *FEW,
+    )  # fmt: skip
+    assert status == 0, said.err
+    assert "not run in sanity, complexity: coco" in said.err
+    table = (out / "complexity-voc.md").read_text()
+    for name, printed in (("resnet50", "9.970"), ("vit_b_16", "9.990")):
+        assert re.search(rf"\| {name} \| repeat \| [*]*\d+\.\d{{3}}.* \(paper {printed}\)", table)
+    assert Path(out / "sanity-voc.csv").read_text().count("resnet50,repeat,") == 1
