@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TUTORIAL = ROOT / "docs/tutorial.md"
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
+"""The tutorial is run at its own budget, by a test of its own."""
 SHELL = {"", "sh", "bash", "console"}
 SHOWN = {"text", "html", "json"}
 """Languages of what is only looked at."""
