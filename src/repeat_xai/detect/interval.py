@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from repeat_xai.detect.quality import Quality
+from repeat_xai.detect.quality import Quality, qualities
 from repeat_xai.errors import choose
 from repeat_xai.seeds import fold, uniforms
 
@@ -27,29 +27,6 @@ def bootstrapped(
     found = qualities(np.concatenate(parts), *counts)[Quality._fields.index(judge)]
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def qualities(
-    values: Float[np.ndarray, " images"],
-    known: Float[np.ndarray, "resamples known"],
-    unknown: Float[np.ndarray, "resamples unknown"],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """AUROC, AUPR and FPR at 95 % of each resample: how often each image is in it, the known ones first."""
-    order = np.argsort(-values, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(values[order])), len(values) - 1)  # scores that tie are told apart by none
-    nothing = np.zeros((len(known), 1))
-    here, there = (
-        np.concatenate((nothing, np.cumsum(part[:, order], axis=1)[:, ends]), axis=1)
-        for part in (np.hstack((known, 0 * unknown)), np.hstack((0 * known, unknown)))
-    )
-    false, true = here / here[:, -1:], there / there[:, -1:]
-    precision = there[:, 1:] / np.maximum(here[:, 1:] + there[:, 1:], 1)
-    at = np.argmax(true >= 0.95, axis=1)
-    return (
-        np.trapezoid(true, false, axis=1),
-        (np.diff(true, axis=1) * precision).sum(1),
-        np.take_along_axis(false, at[:, None], axis=1)[:, 0],
-    )
 
 
 def _counts(images: int, seed: int) -> np.ndarray:

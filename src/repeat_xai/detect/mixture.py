@@ -69,7 +69,11 @@ class Mixture:
 
     def log_odds(self, scores: Float[Tensor, " images"]) -> Float[Tensor, " images"]:
         """ln P(unknown | s) / P(known | s): in the posterior's order, also where that is 1 as far as can be told."""
-        return torch.tensor([self._odds(score) for score in scores.double().tolist()], dtype=torch.float64)
+        known, unknown = (
+            math.log(weight) - math.log(deviation) - ((scores.double() - mean) / deviation) ** 2 / 2
+            for weight, mean, deviation in zip(self.weights, self.means, self.deviations, strict=True)
+        )
+        return unknown - known
 
     def density(self, scores: np.ndarray, kind: int) -> np.ndarray:
         """w N(s; μ, σ) of the known kind, 0, or the unknown one, 1."""
@@ -79,12 +83,7 @@ class Mixture:
         return height
 
     def _odds(self, score: float) -> float:
-        """ln of how much more likely unknown is than known."""
-        known, unknown = (
-            math.log(weight) - math.log(deviation) - ((score - mean) / deviation) ** 2 / 2
-            for weight, mean, deviation in zip(self.weights, self.means, self.deviations, strict=True)
-        )
-        return unknown - known
+        return self.log_odds(torch.tensor([score], dtype=torch.float64)).item()
 
 
 def mixture(scores: Float[Tensor, " images"], *, starts: int = STARTS, seed: int = 0) -> Mixture:

@@ -46,14 +46,31 @@ def quality(known: Float[Tensor, " known"], unknown: Float[Tensor, " unknown"]) 
     >>> quality(torch.tensor([0.0, 1.0]), torch.tensor([2.0, 3.0]))
     Quality(auroc=1.0, aupr=1.0, fpr95=0.0)
     """
-    from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+    _, values = _told(known, unknown)
+    once = [np.ones((1, len(part))) for part in (known, unknown)]
+    return Quality(*(float(part[0]) for part in qualities(values, *once)))
 
-    truth, values = _told(known, unknown)
-    false, true, _ = roc_curve(truth, values, drop_intermediate=False)
-    return Quality(
-        float(roc_auc_score(truth, values)),
-        float(average_precision_score(truth, values)),
-        float(false[np.argmax(true >= 0.95)]),
+
+def qualities(
+    values: Float[np.ndarray, " images"],
+    known: Float[np.ndarray, "samples known"],
+    unknown: Float[np.ndarray, "samples unknown"],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """AUROC, AUPR and FPR at 95 % of samples of the images: how often each is in it, the known ones first."""
+    order = np.argsort(-values, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(values[order])), len(values) - 1)  # scores that tie are told apart by none
+    nothing = np.zeros((len(known), 1))
+    here, there = (
+        np.concatenate((nothing, np.cumsum(part[:, order], axis=1)[:, ends]), axis=1)
+        for part in (np.hstack((known, 0 * unknown)), np.hstack((0 * known, unknown)))
+    )
+    false, true = here / here[:, -1:], there / there[:, -1:]
+    precision = there[:, 1:] / np.maximum(here[:, 1:] + there[:, 1:], 1)
+    at = np.argmax(true >= 0.95, axis=1)
+    return (
+        (np.diff(here, axis=1) * (there[:, 1:] + there[:, :-1])).sum(1) / (2 * here[:, -1] * there[:, -1]),
+        (np.diff(true, axis=1) * precision).sum(1),
+        np.take_along_axis(false, at[:, None], axis=1)[:, 0],
     )
 
 

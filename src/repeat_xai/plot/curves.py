@@ -29,6 +29,8 @@ COLOURS = (KNOWN, "#D55E00", "#CC79A7", "#E69F00")
 LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 STYLES = ("-", "--", "-.", ":")
 """Outlines and curves differ by these too, so that they can be told apart without any colour."""
+ROOM = 1.6
+"""How far above the tallest bar a mixture is drawn: one of few images has a spike."""
 ACROSS = 3
 """Methods on a row."""
 
@@ -146,6 +148,8 @@ def _draw_histograms(axes: Axes, groups: Scores, split: Mixture | None) -> None:
         weight = len(together) * (edges[1] - edges[0])
         for kind in (0, 1):
             axes.plot(places, weight * split.density(places, kind), color="#444444", linewidth=1)
+        tallest = max(np.histogram(row, edges)[0].max() for row in rows.values())
+        axes.set_ylim(0, min(axes.get_ylim()[1], ROOM * tallest))
         if split.threshold is not None:
             axes.axvline(split.threshold, color="#444444", linewidth=0.8, linestyle=":")
     axes.set_ylabel("images", fontsize=9)
