@@ -122,6 +122,9 @@ class _Shrinking(ast.NodeTransformer):
         if called == "Repeat" and "base" not in given and isinstance(node.func, ast.Attribute):
             base = ast.Call(ast.Attribute(node.func.value, "Relax", ast.Load()), [], [])
             node.keywords.append(ast.keyword("base", self.visit_Call(base)))
+        if called == "main" and node.args:
+            words = ast.literal_eval(node.args[0])
+            node.args[0] = ast.List([ast.Constant(word) for word in cheap(words)], ast.Load())
         for option, value in UNLESS_SAID.get(called, {}).items():
             if option not in given and "preprocessing" not in given:
                 node.keywords.append(ast.keyword(option, ast.Constant(value)))

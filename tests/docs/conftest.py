@@ -1,7 +1,9 @@
 """A folder with what the docs name: real files, of scikit-image's photos and of small or untrained networks."""
 
 import json
+import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ import torchvision
 from skimage import data
 from tiny_models import models
 from torch import nn
+
+import repeat_xai as rx
 
 PHOTOS = {"chelsea": data.chelsea, "coffee": data.coffee, "rocket": data.rocket, "astronaut": data.astronaut}
 CLASSES = ("AnnualCrop", "Forest", "River", "SeaLake")
@@ -27,6 +31,24 @@ def prepared(tmp_path_factory) -> Path:
     datasets(root / "DATA")
     networks(root)
     return root
+
+
+@pytest.fixture
+def here(prepared, tmp_path, monkeypatch):
+    """A folder of one's own, with everything in it that snippets name."""
+    for thing in prepared.iterdir():
+        (tmp_path / thing.name).symlink_to(thing)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf/hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("repeat_xai.gallery.DPI", 30)
+    demo = import_module("repeat_xai.cli.demo")  # which has no options for its budget
+    monkeypatch.setattr(demo, "Repeat", lambda: rx.Repeat(base=rx.Relax(masks=9), repeats=2))
+    monkeypatch.setattr(demo, "load_encoder", lambda name: rx.load_encoder(name, size=64))
+    for module in [module for name, module in sys.modules.items() if name.startswith("repeat_xai.")]:
+        if hasattr(module, "SIDE"):
+            monkeypatch.setattr(module, "SIDE", 64)
 
 
 def pictures(root: Path) -> None:
