@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
@@ -70,8 +71,10 @@ class Canvas:
         self.figure.text(x, y, words, fontsize=LABEL, ha="center", va="center", rotation=90)
 
     def note(self, words: str) -> None:
-        """What was explained with what, in the last line."""
-        self.text(MARGIN, self.height - NOTE / 2, words, size=SMALL, colour=GREY, anchor="left")
+        """What was explained with what, in the last line, as small as it takes."""
+        room = 72 * (self.width - 2 * MARGIN)
+        size = SMALL * min(1.0, room / TextPath((0, 0), words, size=SMALL).get_extents().width)
+        self.text(MARGIN, self.height - NOTE / 2, words, size=size, colour=GREY, anchor="left")
 
     def arrow(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """From here to there."""

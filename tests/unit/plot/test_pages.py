@@ -21,6 +21,7 @@ from repeat_xai.types import Explanation, Photo
 SIDE = 24
 SHAPES = {"landscape": (30, 40), "portrait": (40, 30), "square": (32, 32), "banner": (10, 60)}
 ODD = ("landscape", "portrait", "banner")
+LONG = "CIFAR-10 under autoregressive noise, not the paper's poison  ·  squeezenet1_1  ·  " * 2
 
 
 def photo(shape):
@@ -74,7 +75,7 @@ def several(shape):
 
 
 def pair(shape):
-    return poisoned_pair(explanation(shape, votes=True), explanation(shape, votes=True, seed=1), note="tiny")
+    return poisoned_pair(explanation(shape, votes=True), explanation(shape, votes=True, seed=1), note=LONG)
 
 
 def told(shape):
