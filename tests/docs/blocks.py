@@ -96,8 +96,8 @@ AT_MOST = {
     "similarity_range": {"masks": 12},
 }
 """A snippet's budget: what is called → a number it is given, or the most it may be where it is given."""
-UNLESS_SAID = {"load_encoder": {"size": 64}}
-"""What is called → what it is given unless the snippet says otherwise: an encoder sees 64×64 pixels."""
+UNLESS_SAID = {"load_encoder": {"size": 32}}
+"""What is called → what it is given unless the snippet says otherwise: an encoder sees 32×32 pixels."""
 
 
 def shrunk(source: str, name: str) -> ast.Module:
@@ -134,8 +134,8 @@ class _Shrinking(ast.NodeTransformer):
 FEW = {"--masks": 9, "--repeats": 2}
 """Nine masks are too few for a designed pool, so that they are run exactly, at 19 calls of the encoder."""
 BUDGET = {
-    "explain": FEW | {"--passes": 2, "--size": 64},
-    "screen": FEW | {"--size": 64},
+    "explain": FEW | {"--passes": 2, "--size": 32},
+    "screen": FEW | {"--size": 32},
     "evaluate": FEW | {"--passes": 2, "--images": 2, "--draws": 2},
     "reproduce": FEW | {"--passes": 2, "--images": 2, "--draws": 2, "--samples": 24},
 }
@@ -152,7 +152,7 @@ def cheap(words: list[str]) -> list[str]:
     Methods are judged with a tiny encoder, and `all` tables of the paper are one of them.
 
     >>> cheap(["screen", "photos/", "--masks", "250"])
-    ['screen', 'photos/', '--masks', '250', '--masks', '9', '--repeats', '2', '--size', '64']
+    ['screen', 'photos/', '--masks', '250', '--masks', '9', '--repeats', '2', '--size', '32']
     """
     command = words[0]
     options = dict(BUDGET.get(command, {}))

@@ -45,10 +45,10 @@ def here(prepared, tmp_path, monkeypatch):
     monkeypatch.setattr("repeat_xai.gallery.DPI", 30)
     demo = import_module("repeat_xai.cli.demo")  # which has no options for its budget
     monkeypatch.setattr(demo, "Repeat", lambda: rx.Repeat(base=rx.Relax(masks=9), repeats=2))
-    monkeypatch.setattr(demo, "load_encoder", lambda name: rx.load_encoder(name, size=64))
+    monkeypatch.setattr(demo, "load_encoder", lambda name: rx.load_encoder(name, size=32))
     for module in [module for name, module in sys.modules.items() if name.startswith("repeat_xai.")]:
         if hasattr(module, "SIDE"):
-            monkeypatch.setattr(module, "SIDE", 64)
+            monkeypatch.setattr(module, "SIDE", 32)
 
 
 def pictures(root: Path) -> None:
@@ -135,7 +135,7 @@ def networks(root: Path) -> None:
     torch.save(torchvision.models.resnet50().state_dict(), hub / file)
     torch.onnx.export(
         small_network().eval(),
-        (torch.zeros(2, 3, 64, 64),),
+        (torch.zeros(2, 3, 32, 32),),
         root / "encoder.onnx",
         input_names=["images"],
         output_names=["codes"],

@@ -2,7 +2,7 @@
 
 A page's blocks run in order, in one namespace and one folder. What is changed:
 
-- budgets are cut, and encoders see 64×64 pixels (`AT_MOST`, `UNLESS_SAID`, `BUDGET` in blocks.py); pictures are coarse;
+- budgets are cut, and encoders see 32×32 pixels (`AT_MOST`, `UNLESS_SAID`, `BUDGET` in blocks.py); pictures are coarse;
 - networks that would be downloaded are untrained, a tiny one for Hugging Face, in caches where libraries look;
 - datasets have sixteen pictures each, laid out as torchvision has them;
 - `evaluate` and `reproduce` judge with a tiny network, and the encoders they name are loaded, no more;
