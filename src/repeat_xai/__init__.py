@@ -18,3 +18,7 @@ else:
             if name in globals():
                 return globals()[name]
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+    def __dir__() -> list[str]:
+        """What a notebook completes."""
+        return list(import_module("repeat_xai.public").__all__)

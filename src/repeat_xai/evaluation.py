@@ -119,13 +119,13 @@ def figures(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Printed
         for encoder in dict.fromkeys(encoder for encoder, _ in sheet.cases):
             mine = {label: case for (of, label), case in sheet.cases.items() if of == encoder}
             for against, column in judged.items():
-                sets = (Path(next(iter(mine.values())).setting.dataset).name, Path(against).name)
-                made += _detection(column, mine, found, folder, (encoder, *sets))
+                names = (sheet.name, encoder, Path(against).name)
+                made += _detection(column, mine, found, folder, names, f"{sheet.title}, {encoder}")
     return made
 
 
 def _detection(
-    column: Detection, cases: Mapping[str, Case], found: Found, folder: Path, names: tuple[str, str, str]
+    column: Detection, cases: Mapping[str, Case], found: Found, folder: Path, names: Sequence[str], title: str
 ) -> list[Printed]:
     groups, splits, curves = {}, {}, {}
     for label, case in cases.items():
@@ -139,12 +139,10 @@ def _detection(
                 continue
     if not groups:
         return []
-    encoder, known_set, other_set = names
-    told = f"{known_set} and {other_set}, {encoder}"
     places = [folder / f"{kind}-{'-'.join(names)}.png" for kind in ("histograms", "roc")]
     return [
-        print_out(histograms_by_method(groups, splits), places[0], title=f"Uncertainty of {told}"),
-        print_out(roc_figure(curves), places[1], title=f"ROC curves of uncertainty, {told}"),
+        print_out(histograms_by_method(groups, splits), places[0], title=f"Histograms: {title}, against {names[-1]}"),
+        print_out(roc_figure(curves), places[1], title=f"ROC curves: {title}, against {names[-1]}"),
     ]
 
 

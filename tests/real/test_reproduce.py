@@ -38,6 +38,8 @@ def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_pat
     assert empty == ["poison-cifar10-cp.md"]
     page = (out / "index.html").read_text()
     assert page.count("<table") == sum(len(entry.blocks) for entry in TABLES.values())
+    titles = re.findall("<h2[^>]*>(.*?)</h2>", page)
+    assert len(set(titles)) == len(titles)
     assert json.loads((out / "run.json").read_text())["asked"]["preset"]["steps"] == 2
     status, said = run_here(
         monkeypatch, capsys, "reproduce", "sanity", "--images", 4, "--only-these", "--encoder", encoder,

@@ -58,3 +58,4 @@ def test_the_version_is_said_once():
 @pytest.mark.parametrize("name", rx.__all__)
 def test_everything_promised_is_there(name):
     assert getattr(rx, name).__doc__
+    assert name in dir(rx)

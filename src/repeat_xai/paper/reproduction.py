@@ -115,10 +115,10 @@ class Reproduction:
             maps: tuple[Of, ...] = get_args(Of)
             lines = {(e, f"{label}, {of}"): c._replace(of=of) for (e, label), c in lines.items() for of in maps}
         others = {s.dataset for column in block.columns for s in column.settings(Case(base))}
-        against = sorted(others - {block.dataset})
+        poisons = [other for other in sorted(others - {block.dataset}) if "+" in other]
         return Sheet(
-            name="-".join([entry.name, block.dataset, *(other.partition("+")[2] for other in against if "+" in other)]),
-            title=f"{entry.title}, {block.dataset} ({entry.where})",
+            name="-".join([entry.name, block.dataset, *(poison.partition("+")[2] for poison in poisons)]),
+            title=f"{entry.title}, {', '.join(poisons) or block.dataset} ({entry.where})",
             notes=tuple(note for note in (block.note,) if note),
             cases=lines,
             columns=[self._column(column) for column in block.columns],

@@ -53,7 +53,9 @@ def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, r
     out = tmp_path / "out"
     names = {path.name for path in out.iterdir()}
     assert {"evaluation.md", "evaluation.tex", "evaluation.csv", "codes.csv", "run.json", "rows"} <= names
-    assert {f"{kind}-squeezenet1_1-cats-rockets.png" for kind in ("histograms", "roc")} <= names
+    assert {
+        f"{kind}-evaluation-squeezenet1_1-rockets.{end}" for kind in ("histograms", "roc") for end in ("png", "pdf")
+    } <= names
     table = numbers(out / "evaluation.csv")
     rows = [row for row in Store(out / "rows").rows().values() if "cats" in row.dataset and row.method == "Relax"]
     trained = [row.scores["complexity.importance"] for row in rows if "randomised" not in row.setting]
