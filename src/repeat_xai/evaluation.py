@@ -10,7 +10,6 @@ from typing import Any, final
 
 import torch
 
-from repeat_xai.datasets import Dataset
 from repeat_xai.detect import mixture, roc
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiment.columns import Case, Detection, Found
@@ -59,7 +58,7 @@ class Campaign:
     def _drawn(self, name: str) -> list[int]:
         found = self.worker.dataset(name)
         images = min(self.images, len(found)) if self.images is not None and self.at_most else self.images
-        return replace(found, name=clean_name(found)).drawn(images, seed=self.seed)
+        return found.drawn(images, seed=self.seed)
 
     @property
     def rows(self) -> int:
@@ -94,11 +93,6 @@ class Campaign:
         encoders = {s.network.label: self.worker.encoder(s.network) for s in sheet.settings if not s.network.randomise}
         weights = "; ".join(f"{label} {encoder.weights}" for label, encoder in encoders.items())
         return (f"{sets}, drawn by seed {self.seed}. Weights: {weights}. The best of an encoder's is bold.",)
-
-
-def clean_name(dataset: Dataset) -> str:
-    """A poisoned dataset is drawn as the clean one, so that the same images are in both."""
-    return "cifar10" if dataset.name.startswith("cifar10+") else dataset.name
 
 
 def tables(campaign: Campaign, found: Found, folder: Path, notes: Sequence[str] = ()) -> list[Table]:

@@ -168,7 +168,9 @@ def draw(figure: Figure, path: Path, *, key: str = "") -> None:
 
 
 def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> Printed:
-    """A PNG to look at, and beside it a PDF to print."""
+    """A PNG to look at, and beside it a PDF to print; a picture of the user's own is left alone."""
+    if picture.exists() and not _ours(picture):
+        raise OutputError(f"{picture}: is not of this program and is not written over; choose another folder")
     printed = Printed(picture, picture.with_suffix(".pdf"), title)
     about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}", "CreationDate": None}
     with writing(printed.page) as draft, matplotlib.rc_context({"pdf.fonttype": 42}):

@@ -19,7 +19,7 @@ from repeat_xai.version import __version__
 
 
 class Place(NamedTuple):
-    """Where a command is, and what it does in a line: the first of its docstring."""
+    """Where a command is, and what it does in a few words."""
 
     module: str
     function: str
@@ -30,30 +30,28 @@ COMMANDS = {
     "explain": Place(
         "explain",
         "explain",
-        "Explain images: for each a panel PNG, its maps as .npz and its provenance as .json; and a page of them all.",
+        "Explain images: panels, maps, provenance, a page.",
     ),
-    "demo": Place(
-        "demo", "demo", "Explain four photos that come with scikit-image, with the embedded encoder: no network needed."
-    ),
+    "demo": Place("demo", "demo", "Explain four photos that come along."),
     "screen": Place(
         "screen",
         "screen",
-        "Rank images by how uncertain the encoder is about them: a table, a page, a contact sheet, a panel for each.",
+        "Which images does the encoder not know?",
     ),
     "evaluate": Place(
         "evaluate",
         "evaluate",
-        "Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on.",
+        "Judge methods on a dataset: tables and figures.",
     ),
     "serve": Place(
         "serve",
         "serve",
-        "The app: upload a photo, choose encoder and method, and watch the explanation get better in a browser.",
+        "Explain photos in a browser, as masks arrive.",
     ),
     "reproduce": Place(
         "reproduce",
         "reproduce",
-        "Make tables and figures of the paper anew, what it prints beside ours; interrupted, the same command goes on.",
+        "The paper's tables and figures anew.",
     ),
     "list": Place("listing", "list_names", "List what can be asked for by name."),
 }

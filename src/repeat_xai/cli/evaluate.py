@@ -96,10 +96,10 @@ def evaluate(
     if needing and worker.dataset(dataset)[0].mask is None:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
+    starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
-    starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
-    told(campaign, out, title=f"Methods on {Path(dataset).name}", asked=asked, notes=(starred,) if baseline else ())
+        told(campaign, out, title=f"Methods on {Path(dataset).name}", asked=asked, notes=(starred,) if baseline else ())
     raise typer.Exit(1 if failed else 0)
 
 

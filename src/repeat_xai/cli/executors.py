@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import torch
 import typer
 
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, choose
 from repeat_xai.experiment.local import Local
 from repeat_xai.experiment.processes import Processes
 from repeat_xai.experiment.ray import RayExecutor
@@ -32,6 +32,8 @@ RowsOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Where rows are kept, if not in OUT/rows: a folder, or s3://… and the like."),
 ]
+GPUS = {"auto": None, "cpu": 0.0, "cuda": 1.0}
+"""Of each worker of a cluster; 1 if the cluster has any, if not told."""
 CORES = 4
 """For each worker on a CPU."""
 
@@ -45,7 +47,8 @@ def executor_of(
     if place == "processes":
         return Processes(worker=worker, devices=devices(device, workers))
     if place == "ray":
-        return RayExecutor(worker=worker, address=address, workers=workers, gpus=0.0 if device == "cpu" else None)
+        choose("device", device, GPUS)
+        return RayExecutor(worker=worker, address=address, workers=workers, gpus=GPUS[device])
     if workers is not None:
         raise ConfigurationError("--workers is for --executor processes or ray")
     return Local(worker=worker)

@@ -77,8 +77,9 @@ def reproduce(
     worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download)
     stock = Stock(worker)
     sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], stock)
+    here = worker if executor == "local" else Worker(device=device, root=data_root)
     drawings = [
-        Asked(entry=entry, network=network, preset=chosen, worker=worker, images=images, seed=seed)
+        Asked(entry=entry, network=network, preset=chosen, worker=here, images=images, seed=seed)
         for entry, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], stock)
     ]
     campaign = Campaign(
@@ -112,6 +113,7 @@ def _drawn(drawings: list[Asked], out: Path) -> tuple[list[Printed], list[str]]:
     """Draw them all, and tell of each; and why some could not be."""
     made, failed = [], []
     for drawing in drawings:
+        typer.echo(f"repeat-xai: drawing {drawing.entry.name}, {drawing.network.label}", err=True)
         try:
             made.append(drawn(drawing, out))
             typer.echo(f"{made[-1].picture}: {made[-1].title}")

@@ -37,6 +37,8 @@ class Dataset:
     keys: Sequence[str] = field(repr=False)
     """What each picture is called; of what may change, with what tells that it has."""
     load: Callable[[int], Sample] = field(repr=False)
+    drawn_as: str | None = None
+    """Whose lots its images are drawn by, if not its own: a poisoned dataset has the same images as the clean one."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -51,5 +53,7 @@ class Dataset:
         at_least("images", images, 1)
         if images > len(self):
             raise ConfigurationError(f"{self.name} has {len(self)} images, not {images}")
-        lots = uniforms(fold(seed, "sample", Path(self.name).name), start=0, stop=len(self), width=1)[:, 0]
+        lots = uniforms(fold(seed, "sample", Path(self.drawn_as or self.name).name), start=0, stop=len(self), width=1)[
+            :, 0
+        ]
         return [int(number) for number in np.argsort(lots, kind="stable")[:images]]

@@ -9,6 +9,7 @@ FILE         any other poisoned images, or noise to be added, as arrays of the s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,4 +43,4 @@ def poisoned(name: str, *, root: Path, download: bool) -> Dataset:
         raise ConfigurationError(
             f"{name}: {len(changed)} poisoned images for {len(images)} clean ones; give one for each"
         )
-    return from_arrays(f"cifar10+{name}", changed, labels)
+    return replace(from_arrays(f"cifar10+{name}", changed, labels), drawn_as="cifar10")

@@ -8,6 +8,7 @@ import numpy as np
 
 from repeat_xai.detect.quality import Quality, qualities
 from repeat_xai.errors import choose
+from repeat_xai.evaluate.statistics import slices
 from repeat_xai.seeds import fold, uniforms
 
 if TYPE_CHECKING:
@@ -22,17 +23,26 @@ def bootstrapped(
 ) -> tuple[float, float]:
     """The interval of `auroc`, `aupr` or `fpr95`."""
     choose("judge", judge, Quality._fields)
+    at = Quality._fields.index(judge)
     parts = [scores.detach().double().cpu().numpy() for scores in (known, unknown)]
-    counts = [_counts(len(part), fold(seed, "bootstrap", kind, len(part))) for kind, part in enumerate(parts)]
-    found = qualities(np.concatenate(parts), *counts)[Quality._fields.index(judge)]
+    values = np.concatenate(parts)
+    streams = [fold(seed, "bootstrap", kind, len(part)) for kind, part in enumerate(parts)]
+    found = np.concatenate(
+        [
+            qualities(values, *(_counts(len(part), stream, some) for part, stream in zip(parts, streams, strict=True)))[
+                at
+            ]
+            for some in slices(RESAMPLES, len(values))
+        ]
+    )
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
-def _counts(images: int, seed: int) -> np.ndarray:
-    """How often each image is drawn, in each resample."""
-    drawn = (uniforms(seed, start=0, stop=RESAMPLES, width=images) * images).astype(int)
-    rows = np.repeat(np.arange(RESAMPLES), images)
-    counts = np.zeros((RESAMPLES, images))
-    np.add.at(counts, (rows, drawn.ravel()), 1)
+def _counts(images: int, stream: int, some: tuple[int, int]) -> np.ndarray:
+    """How often each image is drawn, in each of these resamples."""
+    start, stop = some
+    drawn = (uniforms(stream, start=start, stop=stop, width=images) * images).astype(int)
+    counts = np.zeros((stop - start, images))
+    np.add.at(counts, (np.repeat(np.arange(stop - start), images), drawn.ravel()), 1)
     return counts

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
@@ -95,10 +96,9 @@ class Asked:
         return Setting(dataset=dataset, network=self.network, method=self.preset.method(method), seed=self.seed)
 
     def numbers(self, dataset: str) -> list[int]:
-        """Of as many images as there are, as asked for and as shown; a poisoned dataset's are the clean one's."""
+        """Of as many images as there are, as asked for and as shown."""
         found = self.worker.dataset(dataset)
-        clean = "cifar10" if found.name.startswith("cifar10+") else found.name
-        return replace(found, name=clean).drawn(min(self.images, self.entry.images, len(found)), seed=self.seed)
+        return found.drawn(min(self.images, self.entry.images, len(found)), seed=self.seed)
 
     def image(self, dataset: str, number: int) -> Image:
         """One image as the paper shows it to an encoder; what a key says of its content is left out of its name."""
@@ -111,8 +111,12 @@ class Asked:
         return self.image(self.entry.dataset, self.numbers(self.entry.dataset)[0])
 
     def every(self) -> Iterator[Image]:
-        """All of them."""
-        return (self.image(self.entry.dataset, number) for number in self.numbers(self.entry.dataset))
+        """All that can be read."""
+        for number in self.numbers(self.entry.dataset):
+            try:
+                yield self.image(self.entry.dataset, number)
+            except (RepeatError, OSError) as error:
+                warnings.warn(f"{self.entry.name}: left out: {error}", stacklevel=2)
 
     def explained(self, method: str, image: Image) -> Explanation:
         """What a method of the preset says."""

@@ -6,7 +6,7 @@ on the same images by Wilcoxon's signed-rank test, with Holm's correction for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 RESAMPLES = 10_000
+AT_ONCE = 2**22
+"""Images in all the resamples that are drawn together."""
 
 
 class Summary(NamedTuple):
@@ -63,10 +65,25 @@ def summary(
     if len(known) < 2:
         mean = float(known[0]) if len(known) else None
         return Summary(mean, None, None, None, len(known), undefined)
-    drawn = uniforms(fold(seed, "bootstrap", len(known)), start=0, stop=resamples, width=len(known))
-    means = known[(drawn * len(known)).astype(int)].mean(1)
+    many, stream = len(known), fold(seed, "bootstrap", len(known))
+    means = np.concatenate(
+        [
+            known[(uniforms(stream, start=a, stop=b, width=many) * many).astype(int)].mean(1)
+            for a, b in slices(resamples, many)
+        ]
+    )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Summary(float(known.mean()), float(known.std(ddof=1)), float(low), float(high), len(known), undefined)
+
+
+def slices(resamples: int, images: int) -> Iterator[tuple[int, int]]:
+    """From which resample to which, so few at a time that their images fit into memory.
+
+    >>> list(slices(3, AT_ONCE // 2))
+    [(0, 2), (2, 3)]
+    """
+    step = max(1, AT_ONCE // images)
+    return ((start, min(start + step, resamples)) for start in range(0, resamples, step))
 
 
 def compared(scores: Mapping[str, Float[Tensor, " images"]], *, baseline: str) -> dict[str, Comparison]:

@@ -73,17 +73,13 @@ class Reproduction:
     """Disturbances of an image, for robustness."""
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        distinct(self.networks)
-
     def encoders(self, paper_names: Sequence[str]) -> list[Network]:
         """The paper's of these names, and those given."""
+        paper = {f"torchvision:{name}": Network(name=f"torchvision:{name}", fit=SIDE) for name in paper_names}
         given = {network.name: network for network in self.networks}
-        names = [f"torchvision:{name}" for name in paper_names]
-        paper = [
-            given.get(name, Network(name=name, fit=SIDE)) for name in names if name in given or not self.only_these
-        ]
-        return list(dict.fromkeys((*paper, *self.networks)))
+        distinct(list((paper | given).values()))
+        wanted = [name for name in paper if name in given or not self.only_these]
+        return [(paper | given)[name] for name in dict.fromkeys((*wanted, *given))]
 
     def sheets(self, entries: Sequence[Entry], stock: Stock) -> list[Sheet]:
         """A sheet a block, with the encoders and datasets that can be had."""
@@ -108,7 +104,8 @@ class Reproduction:
 
     def sheet(self, entry: Entry, block: Block, networks: Sequence[Network]) -> Sheet:
         """One block with these encoders."""
-        methods = {_label(name, method): method for name in block.methods if (method := self.preset.method(name))}
+        named = [(name, self.preset.method(name)) for name in block.methods]
+        methods = {_label(name, method): method for name, method in named}
         base = Setting(dataset=block.dataset, method=next(iter(methods.values())), seed=self.seed)
         lines = cases(base, networks, lines_of(methods))
         if block.both_maps:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 KINDS = ("importance", "uncertainty", "vote_share")
+CHUNK = "c/0/0/0"
+"""Where an array's only chunk lies."""
 SHELF = 2
 """Letters of a row's name that its maps are shelved by: a folder of a million others is slow."""
 
@@ -41,7 +43,13 @@ class MapStore:
         try:
             stack = np.stack(list(maps.values()))
             zarr.create_array(
-                self._place, name=_path(key), data=stack, chunks=stack.shape, attributes=about, overwrite=True
+                self._place,
+                name=_path(key),
+                data=stack,
+                chunks=stack.shape,
+                attributes=about,
+                overwrite=True,
+                config={"write_empty_chunks": True},
             )
         except (OSError, ValueError) as error:
             raise OutputError(f"{self.url}: maps cannot be written ({reason(error)})") from error
@@ -61,10 +69,10 @@ class MapStore:
             raise OutputError(f"{self.url}: maps of row {key} cannot be read ({reason(error)})") from error
 
     def keys(self) -> set[str]:
-        """Names of the rows whose maps are here."""
+        """Names of the rows whose maps are here; Zarr writes what an array is before what is in it."""
         files, path = self._files()
         try:
-            return {Path(str(found)).parent.name for found in files.glob(f"{path}/*/*/zarr.json")}
+            return {Path(str(found)).parts[-5] for found in files.glob(f"{path}/*/*/{CHUNK}")}
         except OSError as error:
             raise OutputError(f"{self.url}: cannot be read ({reason(error)})") from error
 

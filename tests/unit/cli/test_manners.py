@@ -1,6 +1,5 @@
 """The command as people expect it of any: quick help, completion, versions, streams, colours and interrupts."""
 
-import inspect
 import os
 import pty
 import re
@@ -8,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -81,13 +79,6 @@ def test_help_of_every_command_ends_with_examples_and_the_exit_status(name, monk
     assert tuple(lines[: len(EXAMPLES[name])]) == EXAMPLES[name]
     assert 2 <= len(EXAMPLES[name]) <= 3
     assert " ".join(lines[-2:]).endswith("2, wrong usage; 130, interrupted.")
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_line_of_a_command_is_the_first_of_its_docstring(name):
-    place = COMMANDS[name]
-    function = getattr(import_module(f"repeat_xai.cli.{place.module}"), place.function)
-    assert inspect.getdoc(function).splitlines()[0] == place.line
 
 
 def test_wrong_usage_is_2_and_arguments_may_be_given_in_python(capsys):

@@ -98,6 +98,15 @@ def test_a_given_encoder_takes_the_place_of_the_papers_of_its_name(root):
     assert [network.label for network in only] == ["resnet50", "squeezenet1_1"]
 
 
+def test_another_encoder_is_not_shown_as_the_papers(root):
+    named_alike = Network(name="timm:resnet50", weights="random")
+    for only_these in (False, True):
+        asked = Reproduction(networks=(named_alike,), only_these=only_these)
+        assert asked.encoders(())[0] == named_alike
+        with pytest.raises(rx.RepeatError, match="two encoders are called resnet50"):
+            asked.encoders(("resnet50",))
+
+
 def test_what_is_missing_is_told_and_the_rest_can_be_run(root):
     stock = Stock(Worker(device="cpu", root=root))
     asked = Reproduction(networks=(TINY,), only_these=True)

@@ -41,10 +41,30 @@ def test_what_is_not_there_is_said_in_a_line(tmp_path):
         MapStore("nowhere://maps").write("abc", "cat.png", explanation(1.0))
 
 
-def test_a_full_disk_is_said_in_a_line(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_maps_without_their_numbers_do_not_count(tmp_path, monkeypatch, value):
+    """Of zeros too, which Zarr would rather not write."""
+    store = MapStore(tmp_path / "maps.zarr")
+    store.write("abc", "cat.png", explanation(value))
+    assert store.keys() == {"abc"}
+    from zarr.storage import _local
 
+    whole = _local._put
+
+    def only_what_it_is(path, *rest, **options):
+        return whole(path, *rest, **options) if path.name == "zarr.json" else full()
+
+    monkeypatch.setattr(_local, "_put", only_what_it_is)
+    with pytest.raises(OutputError, match="No space left"):
+        store.write("abd", "cat.png", explanation(value))
+    assert store.keys() == {"abc"}
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_said_in_a_line(tmp_path, monkeypatch):
     store = MapStore(tmp_path / "maps.zarr")
     store.write("abc", "cat.png", explanation(1.0))
     monkeypatch.setattr("zarr.storage._local._put", full)
