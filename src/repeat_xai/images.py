@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import replace
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -33,6 +34,8 @@ SMALLEST_SIDE = 8
 LARGEST_DRAWING = 1024
 MOST_PIXELS = 50_000_000
 """How large a photo may get on its way to the encoder: one of ordinary shape never does."""
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM", "JPEG2000", "AVIF", "HEIF")
+"""What is taken for a picture, where Pillow knows of it; PostScript, say, is a program and not run."""
 DEEP_MODES = {"I;16", "I;16L", "I;16B", "I;16N", "I", "F"}
 """Single-channel pictures of more than 8 bits; they are kept as floats so that no grey level is lost."""
 
@@ -61,6 +64,11 @@ def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encode
     else:
         raise ImageError(f"an image is a path, a Pillow image, an array or a tensor, not {type(source).__name__}")
     return _prepare(name, digest, _upright(name, picture), _protocol(encoder.preprocessing, protocol))
+
+
+def open_picture(file: Path | BytesIO) -> PIL.Image.Image:
+    """The picture in a file, not yet decoded, if it has one of the formats taken."""
+    return PIL.Image.open(file, formats=_formats())
 
 
 def map_to_photo(values: Map, photo: Photo) -> Float[Tensor, "rows columns"]:
@@ -106,12 +114,18 @@ def _read(path: Path) -> bytes:
     return content
 
 
+@cache
+def _formats() -> tuple[str, ...]:
+    PIL.Image.init()
+    return tuple(name for name in FORMATS if name in PIL.Image.OPEN)
+
+
 def _decode(name: str, content: bytes) -> PIL.Image.Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
         try:
-            picture = PIL.Image.open(BytesIO(content))
+            picture = open_picture(BytesIO(content))
             picture.load()
         except (PIL.Image.DecompressionBombWarning, PIL.Image.DecompressionBombError) as error:
             limit = (PIL.Image.MAX_IMAGE_PIXELS or 0) // 1_000_000

@@ -9,12 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import final
 
-import PIL.Image
 from torch import nn
 
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import ImageError
-from repeat_xai.images import load_image
+from repeat_xai.images import load_image, open_picture
 from repeat_xai.types import Encoder, Image, Photo
 
 MOST_BYTES = 32 * 2**20
@@ -74,7 +73,7 @@ def _expect_small(path: Path) -> None:
     if size > MOST_BYTES:
         raise ImageError(f"{path.name}: {size / 2**20:.0f} MB is more than the {MOST_BYTES // 2**20} MB taken here")
     try:
-        with PIL.Image.open(path) as picture:
+        with open_picture(path) as picture:
             width, height = picture.size
     except Exception:  # whatever is wrong with it is said when it is decoded
         return

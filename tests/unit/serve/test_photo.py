@@ -34,6 +34,10 @@ def text(path):
     path.write_text("no photo")
 
 
+def program(path):
+    PIL.Image.fromarray(data.chelsea()).save(path, format="EPS")
+
+
 def empty(path):
     path.touch()
 
@@ -60,6 +64,7 @@ def many_bytes(path):
     ("made", "words"),
     [
         (text, "not an image that can be read"),
+        (program, "not an image that can be read"),  # PostScript, which Pillow would have run
         (empty, "the file is empty"),
         (cut_short, "the image is damaged or cut short"),
         (many_pixels, "10000×5000 pixels are more than the 40 million taken here"),
