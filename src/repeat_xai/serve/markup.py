@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
@@ -69,7 +70,7 @@ def downloads(files: Sequence[tuple[str, str]]) -> str:
     """Links to what can be kept."""
     links = (
         Markup('<span><a download href="results/{}">{}</a> {}</span>').format(
-            address, address.rpartition("/")[2], label
+            quote(address), address.rpartition("/")[2], label
         )
         for label, address in files
     )

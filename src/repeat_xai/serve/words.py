@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
@@ -46,8 +45,6 @@ def code(thing: object) -> str:
     >>> code(Repeat(base=Relax(masks=300), pool=512)), code(Repeat())
     ('rx.Repeat(base=rx.Relax(masks=300), pool=512)', 'rx.Repeat()')
     """
-    if isinstance(thing, str):
-        return json.dumps(thing)
     if not is_dataclass(thing):
         return repr(thing)
     told = ((field, getattr(thing, field.name)) for field in fields(thing))

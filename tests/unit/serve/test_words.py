@@ -83,7 +83,7 @@ def test_of_several_too(photo, monkeypatch, capsys):
 
 
 def test_a_photo_may_have_any_name(photo, monkeypatch, capsys):
-    one, name = wanted("relax", masks=12), '-my cat\'s "photo" $HOME Käße 猫.png'
+    one, name = wanted("relax", masks=12), '-my cat\'s "photo" $HOME Käße 猫 𠮷.png'
     photo(name)
     line = shlex.split(command([one], name, device="cpu"))
     assert run_here(monkeypatch, capsys, *line[1:])[0] == 0
