@@ -104,6 +104,5 @@ def evaluate(
 
 
 def network_of(text: str, protocol: Protocol, size: int | None = None) -> Network:
-    """An encoder as NAME or NAME=WEIGHTS."""
-    name, _, weights = text.partition("=")
-    return Network(name=name, weights=weights or None, size=size, fit=SIDE if protocol == "paper" else None)
+    """An encoder as NAME or NAME=WEIGHTS, for a protocol."""
+    return Network.of(text, size=size, fit=SIDE if protocol == "paper" else None)

@@ -36,6 +36,20 @@ class Network:
     precision: Precision = "auto"
     runtime: Runtime = "auto"
 
+    @staticmethod
+    def of(text: str, *, size: int | None = None, fit: int | None = None) -> Network:
+        """The encoder written as NAME or NAME=WEIGHTS; the path of an ONNX file may have any sign in it.
+
+        >>> Network.of("torchvision:alexnet=random").weights, str(Network.of("onnx:lr=3.onnx"))
+        ('random', 'onnx:lr=3.onnx')
+        """
+        text = text.strip()
+        name, _, weights = (text, "", "") if text.startswith("onnx:") else text.partition("=")
+        return Network(name=name.strip(), weights=weights.strip() or None, size=size, fit=fit)
+
+    def __str__(self) -> str:
+        return self.name if self.weights is None else f"{self.name}={self.weights}"
+
     def load(self, device: str) -> Encoder:
         encoder = self._loaded(self.size, device)
         if self.fit is not None and encoder.preprocessing.size != (self.fit, self.fit):

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, final, get_args
 
+from repeat_xai.datasets.samples import SAMPLES
 from repeat_xai.errors import ConfigurationError, ImageError, at_least, choose
+from repeat_xai.experiment.setting import Network
 from repeat_xai.explain.repeat import Estimator
 from repeat_xai.files import writing
 from repeat_xai.serve.job import Job, State
-from repeat_xai.serve.photo import SAMPLES, Given, given, sample
+from repeat_xai.serve.photo import Given, given, sample
 from repeat_xai.serve.sessions import Sessions
 from repeat_xai.serve.shelf import Shelf
 from repeat_xai.serve.show import pages, save
-from repeat_xai.serve.wanted import Budget, Network, Wanted
+from repeat_xai.serve.wanted import Budget, Wanted
 
 MOST_SIDE = 1024
 """Of the square input, in pixels."""

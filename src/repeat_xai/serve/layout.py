@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from repeat_xai.datasets.samples import SAMPLES
 from repeat_xai.serve import markup
-from repeat_xai.serve.photo import SAMPLES
 from repeat_xai.serve.wanted import NAMES, Budget
 
 Component = Any

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import final
 
 from torch import nn
 
+from repeat_xai.datasets.samples import sample_path
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import ImageError
 from repeat_xai.images import load_image, open_picture
@@ -20,8 +20,6 @@ MOST_BYTES = 32 * 2**20
 MOST_PIXELS = 40_000_000
 DECODING = threading.Lock()
 """One at a time: a large photo takes much memory while it is made smaller."""
-SAMPLES = ("chelsea.png", "coffee.png", "rocket.jpg", "astronaut.png")
-"""Photos in scikit-image's wheel."""
 
 
 @final
@@ -49,10 +47,7 @@ def given(path: Path, *, called: str | None = None) -> Given:
 
 def sample(name: str) -> Given:
     """A photo that comes with scikit-image."""
-    package = find_spec("skimage")
-    assert package is not None
-    assert package.origin is not None
-    path = Path(package.origin).parent / "data" / name
+    path = sample_path(name)
     return given(path, called=str(path))
 
 

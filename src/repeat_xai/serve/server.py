@@ -17,13 +17,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, final
 
 from repeat_xai.errors import ConfigurationError
+from repeat_xai.experiment.setting import Network
 from repeat_xai.serve.desk import Desk
 from repeat_xai.serve.layout import asset
 from repeat_xai.serve.notes import routing
 from repeat_xai.serve.photo import MOST_BYTES
 from repeat_xai.serve.sessions import Sessions
 from repeat_xai.serve.shelf import KEPT, Shelf
-from repeat_xai.serve.wanted import Network
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 POLICY = "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'"

@@ -6,9 +6,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import final
 
-from repeat_xai.encoders import load_encoder
+from repeat_xai.experiment.setting import Network
 from repeat_xai.importance.labelfree import ALONE
-from repeat_xai.serve.wanted import Network
 from repeat_xai.types import Encoder
 
 KEPT = 4
@@ -40,7 +39,7 @@ class Shelf:
         with ALONE:  # networks are filled from torch's global generator before their weights are
             if (found := self._known(network)) is not None:
                 return found
-            made = Shared(load_encoder(network.name, weights=network.weights, size=network.size, device=self.device))
+            made = Shared(network.load(self.device))
         with self._lock:
             self._found[network] = made
             for oldest in list(self._found)[: -self.kept]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 from repeat_xai.errors import at_least
+from repeat_xai.experiment.setting import Network
 from repeat_xai.explain.perturb import PERTURBATIONS
 from repeat_xai.explain.repeat import Estimator, Repeat
 from repeat_xai.importance import deterministic
@@ -16,30 +17,6 @@ from repeat_xai.methods import METHODS, Method, Options, expected, named
 BASES = tuple(name for name, one in METHODS.items() if name not in ("repeat", "relax") and not deterministic(one))
 NAMES = (*METHODS, *(f"repeat:{name}" for name in BASES))
 """Every method, and REPEAT over those that can be its base."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """An encoder by its name."""
-
-    name: str
-    weights: str | None = None
-    size: int | None = None
-    """Side of the square input, if not the encoder's own."""
-
-    @staticmethod
-    def of(text: str, *, size: int | None = None) -> Network:
-        """The encoder written as NAME or NAME=WEIGHTS.
-
-        >>> Network.of("torchvision:alexnet=random").weights
-        'random'
-        """
-        name, _, weights = text.strip().partition("=") if not text.startswith("onnx:") else (text, "", "")
-        return Network(name=name.strip(), weights=weights.strip() or None, size=size)
-
-    def __str__(self) -> str:
-        return self.name if self.weights is None else f"{self.name}={self.weights}"
 
 
 @final

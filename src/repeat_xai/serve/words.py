@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
+from repeat_xai.experiment.setting import Network
 from repeat_xai.importance.relax import Relax
-from repeat_xai.serve.wanted import Budget, Network, Wanted
+from repeat_xai.serve.wanted import Budget, Wanted
 
 
 def command(wanted: Sequence[Wanted], photo: str, *, device: str) -> str:

@@ -10,12 +10,12 @@ from skimage import data
 
 import repeat_xai as rx
 from repeat_xai.errors import ConfigurationError, ImageError
+from repeat_xai.experiment.setting import Network
 from repeat_xai.serve import desk as room
 from repeat_xai.serve import job
 from repeat_xai.serve.desk import Desk, Form
 from repeat_xai.serve.sessions import Sessions
 from repeat_xai.serve.shelf import Shelf
-from repeat_xai.serve.wanted import Network
 
 NAME = "torchvision:squeezenet1_1=random"
 FORM = Form(

@@ -11,13 +11,14 @@ from serving import until
 
 from repeat_xai.engine import only
 from repeat_xai.errors import RepeatError
+from repeat_xai.experiment.setting import Network
 from repeat_xai.serve import job as room
 from repeat_xai.serve.job import Job
 from repeat_xai.serve.notes import HERE, routing
 from repeat_xai.serve.photo import sample
 from repeat_xai.serve.run import Run
 from repeat_xai.serve.shelf import Shelf
-from repeat_xai.serve.wanted import Budget, Network, Wanted
+from repeat_xai.serve.wanted import Budget, Wanted
 
 SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
 

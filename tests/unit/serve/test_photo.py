@@ -2,11 +2,14 @@
 
 import PIL.Image
 import pytest
+import typer
 from skimage import data
 
 import repeat_xai as rx
+from repeat_xai.cli import demo
+from repeat_xai.datasets.samples import SAMPLES, sample_path
 from repeat_xai.errors import ImageError
-from repeat_xai.serve.photo import MOST_BYTES, SAMPLES, given, sample
+from repeat_xai.serve.photo import MOST_BYTES, given, sample
 
 
 @pytest.fixture
@@ -28,6 +31,14 @@ def test_samples_are_found_by_a_command(encoder):
         found = sample(name)
         assert rx.load_image(found.called, encoder).photo.digest == found.photo.digest
         assert found.name == name
+
+
+def test_the_demo_explains_the_samples_of_the_app(monkeypatch, tmp_path):
+    explained = []
+    monkeypatch.setattr(demo, "explain_all", lambda photos, *_, **__: explained.extend(photos) or 0)
+    with pytest.raises(typer.Exit):
+        demo.demo(out=tmp_path)
+    assert explained == [sample_path(name) for name in SAMPLES] == [sample(name).path for name in SAMPLES]
 
 
 def text(path):

@@ -5,15 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from repeat_xai.errors import EncoderError
-from repeat_xai.serve import shelf as room
+from repeat_xai.experiment.setting import Network
 from repeat_xai.serve.shelf import Shelf
-from repeat_xai.serve.wanted import Network
 
 
 @pytest.fixture
 def loaded(monkeypatch, encoder):
     names = []
-    monkeypatch.setattr(room, "load_encoder", lambda name, **_: names.append(name) or encoder)
+    monkeypatch.setattr(Network, "load", lambda self, device: names.append(self.name) or encoder)
     return names
 
 

@@ -4,23 +4,8 @@ import pytest
 
 import repeat_xai as rx
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.serve.wanted import NAMES, Budget, Network, Wanted, knows
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "weights"),
-    [
-        ("efficientnet_lite0", "efficientnet_lite0", None),
-        ("torchvision:alexnet=random", "torchvision:alexnet", "random"),
-        (" timm:resnet50 = a/b=c.safetensors ", "timm:resnet50", "a/b=c.safetensors"),
-        ("onnx:runs/lr=3.onnx", "onnx:runs/lr=3.onnx", None),
-        ("hf:facebook/dinov2-small", "hf:facebook/dinov2-small", None),
-    ],
-)
-def test_an_encoder_is_a_name_or_a_name_with_weights(text, name, weights):
-    network = Network.of(text, size=32)
-    assert (network.name, network.weights, network.size) == (name, weights, 32)
-    assert Network.of(str(network), size=32) == network
+from repeat_xai.experiment.setting import Network
+from repeat_xai.serve.wanted import NAMES, Budget, Wanted, knows
 
 
 def test_every_method_on_offer_can_be_asked_for():

@@ -11,7 +11,8 @@ from skimage import data
 
 import repeat_xai as rx
 from repeat_xai.engine import only
-from repeat_xai.serve.wanted import Budget, Network, Wanted
+from repeat_xai.experiment.setting import Network
+from repeat_xai.serve.wanted import Budget, Wanted
 from repeat_xai.serve.words import command, python
 
 SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
