@@ -17,6 +17,9 @@ from tiny_models import models
 from torch import nn
 
 import repeat_xai as rx
+from repeat_xai.datasets import DATASETS
+from repeat_xai.evaluate import METRICS
+from repeat_xai.thresholds import THRESHOLDS
 
 PHOTOS = {"chelsea": data.chelsea, "coffee": data.coffee, "rocket": data.rocket, "astronaut": data.astronaut}
 CLASSES = ("AnnualCrop", "Forest", "River", "SeaLake")
@@ -34,7 +37,18 @@ def prepared(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def here(prepared, tmp_path, monkeypatch):
+def registered():
+    """What a page registers is known on that page alone."""
+    tables = (METRICS, THRESHOLDS, DATASETS)
+    before = [dict(table) for table in tables]
+    yield
+    for table, names in zip(tables, before, strict=True):
+        table.clear()
+        table.update(names)
+
+
+@pytest.fixture
+def here(prepared, registered, tmp_path, monkeypatch):
     """A folder of one's own, with everything in it that snippets name."""
     for thing in prepared.iterdir():
         (tmp_path / thing.name).symlink_to(thing)

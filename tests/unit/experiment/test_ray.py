@@ -46,6 +46,7 @@ def cluster():
         from ray.cluster_utils import Cluster
 
         patch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", False)
+        patch.setattr(crews_of_ray, "LONG", 600.0)  # a worker starts slowly on a busy machine
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **SMALL})
         for _ in range(2):
             made.add_node(num_cpus=1, **SMALL)

@@ -170,7 +170,7 @@ def test_provenance_is_enough_to_make_it_again(encoder, image):
     packages = {"torch", "timm", "numpy", "torchvision", "PIL", "onnxruntime", "captum", "scikit-learn", "scikit-image"}
     assert set(made["versions"]) - {"transformers"} == packages | {"python"}
     assert made["repeat-xai"] == rx.__version__
-    assert eval(repr(method), vars(rx)) == method
+    assert eval(repr(method), {name: getattr(rx, name) for name in rx.__all__}) == method
 
 
 @pytest.mark.parametrize(
