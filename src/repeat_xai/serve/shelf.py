@@ -30,13 +30,14 @@ class Shelf:
     def __init__(self, *, device: str = "auto", kept: int = KEPT) -> None:
         self.device, self.kept = device, kept
         self._found: dict[Network, Shared] = {}
-        self._lock = threading.Lock()
+        self._lock, self._reading = threading.Lock(), threading.Lock()
 
     def take(self, network: Network) -> Shared:
         """The encoder of that name, loaded now if need be."""
         if (found := self._known(network)) is not None:
             return found
-        with ALONE:  # networks are filled from torch's global generator before their weights are
+        drawn = not network.name.startswith("onnx:")  # filled from torch's global generator before its weights are
+        with ALONE if drawn else self._reading:
             if (found := self._known(network)) is not None:
                 return found
             made = Shared(network.load(self.device))

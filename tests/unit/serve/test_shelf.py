@@ -6,6 +6,7 @@ import pytest
 
 from repeat_xai.errors import EncoderError
 from repeat_xai.experiment.setting import Network
+from repeat_xai.importance.labelfree import ALONE
 from repeat_xai.serve.shelf import Shelf
 
 
@@ -36,6 +37,17 @@ def test_another_size_or_other_weights_are_another_encoder(loaded):
     for network in (Network(name="a"), Network(name="a", size=8), Network(name="a", weights="random")):
         shelf.take(network)
     assert loaded == ["a", "a", "a"]
+
+
+def test_an_onnx_file_is_read_while_captum_draws(loaded):
+    shelf = Shelf()
+    with ThreadPoolExecutor(2) as crowd:
+        with ALONE:
+            read = crowd.submit(shelf.take, Network(name="onnx:a.onnx"))
+            built = crowd.submit(shelf.take, Network(name="a"))
+            assert read.result(timeout=5).encoder
+            assert loaded == ["onnx:a.onnx"]
+        assert built.result(timeout=5).encoder
 
 
 def test_one_that_cannot_be_loaded_leaves_nothing():
