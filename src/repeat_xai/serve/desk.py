@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, final, get_args
 
 from repeat_xai.datasets.samples import SAMPLES
-from repeat_xai.errors import ConfigurationError, ImageError, at_least, choose
+from repeat_xai.errors import ConfigurationError, ImageError, RepeatError, at_least, choose
 from repeat_xai.experiment.setting import Network
 from repeat_xai.explain.repeat import Estimator
 from repeat_xai.files import writing
@@ -19,10 +20,14 @@ from repeat_xai.serve.photo import Given, given, sample
 from repeat_xai.serve.sessions import Sessions
 from repeat_xai.serve.shelf import Shelf
 from repeat_xai.serve.show import pages, save
-from repeat_xai.serve.wanted import Budget, Wanted
+from repeat_xai.serve.wanted import NAMES, Budget, Wanted
 
 MOST_SIDE = 1024
 """Of the square input, in pixels."""
+MOST_CALLS = 200_000
+"""Of the encoder, for all that is asked at once."""
+MOST = {"masks": 100_000, "pool": 20_000}
+"""What takes memory, whatever the encoder is asked."""
 
 
 class Form(NamedTuple):
@@ -53,7 +58,7 @@ class News(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Desk:
-    """Where requests are dealt with; places are told from the sessions' root."""
+    """Where requests are dealt with; places are told from where results are served."""
 
     sessions: Sessions
     shelf: Shelf
@@ -65,12 +70,12 @@ class Desk:
     def receive(self, key: str, upload: Path) -> Given:
         """Take an uploaded photo over from where it was put."""
         session = self.sessions.of(key)
-        place = session.fresh("photo") / upload.name
+        session.given = None
+        place = session.fresh(session.photos) / upload.name
         try:
             shutil.move(upload, place)
         except OSError as error:
             raise ImageError(f"{upload.name}: did not arrive; give it again") from error
-        session.given = None
         try:
             session.given = given(place)
         except ImageError:
@@ -78,8 +83,10 @@ class Desk:
             raise
         return session.given
 
-    def pick(self, key: str, number: int) -> Given:
+    def pick(self, key: str, number: object) -> Given:
         """Take a photo that comes with the app."""
+        if not isinstance(number, int) or not 0 <= number < len(SAMPLES):
+            raise ConfigurationError(f"there is no sample {number}; pick one of those shown")
         picked = sample(SAMPLES[number])
         if not self.local:
             picked = replace(picked, called=picked.name)
@@ -93,49 +100,60 @@ class Desk:
             raise ConfigurationError("there is no photo yet; upload one or pick a sample")
         wanted = self.wanted(form)
         self.cancel(key)
-        session.results = session.fresh("results")
+        session.written = session.fresh(session.results)
         session.job = Job(wanted, session.given, self.shelf)
         return session.job
 
     def cancel(self, key: str) -> None:
         """Stop what is under way."""
-        job = self.sessions.of(key).job
-        if job is not None:
-            job.cancel()
+        session = self.sessions.known(key)
+        if session is not None and session.job is not None:
+            session.job.cancel()
 
     def work(self, key: str) -> Iterator[News]:
         """Do it, and tell of it until it is done."""
-        session = self.sessions.of(key)
-        job, folder = session.job, session.results
-        if job is None or folder is None or job.begun:
+        session = self.sessions.known(key)
+        if session is None or session.job is None or session.written is None or session.job.begun:
             return
+        job, folder = session.job, session.written
         found = job.state.found
         for state in job.states():
+            session.used = time.monotonic()
             shown, files = None, []
             with session.lock:
                 if session.ended:
                     return
-                if state.found is not found:
-                    found = state.found
-                    shown = [self._written(folder, page) for page in pages(found, so_far=state.so_far)]
-                if state.end == "done":
-                    files = [(label, self._address(file)) for label, file in save(state.found, folder)]
+                try:
+                    if state.found is not found:
+                        found = state.found
+                        shown = [self._written(folder, page) for page in pages(found, so_far=state.so_far)]
+                    if state.end == "done":
+                        files = [(label, self._address(file)) for label, file in save(state.found, folder)]
+                except RepeatError as error:
+                    job.cancel()
+                    state = state._replace(said=str(error).replace(f"{folder}/", ""), end="failed")
             yield News(state, shown, files)
+            if state.end is not None:
+                return
 
     def wanted(self, form: Form) -> list[Wanted]:
         """One explanation, or two to be compared."""
         choose("estimator", form.estimator, get_args(Estimator))
-        for name, least in (("masks", 1), ("repeats", 1), ("passes", 1), ("pool", 0), ("size", 0), ("seed", 0)):
+        for method in (form.method, form.other_method or form.method):
+            choose("method", method, NAMES)
+        for name, least in (("masks", 1), ("repeats", 1), ("passes", 2), ("pool", 0), ("size", 0), ("seed", 0)):
             value = getattr(form, name)
             if value is not None or name not in ("pool", "size"):
                 at_least(name, value, least)
+            if value is not None and value > MOST.get(name, value):
+                raise ConfigurationError(f"{name}: {value:,} is too many here; give at most {MOST[name]:,}")
         pool = cast(int | Literal["auto"], form.pool or "auto")
         budget = Budget(estimator=form.estimator, masks=form.masks, repeats=form.repeats, pool=pool, passes=form.passes)
         first = Wanted(
             network=self._network(form.encoder, form.size), method=form.method, budget=budget, seed=form.seed
         )
         if not form.other_encoder and not form.other_method:
-            return [first]
+            return _affordable(first)
         second = Wanted(
             network=self._network(form.other_encoder or form.encoder, form.size),
             method=form.other_method or form.method,
@@ -144,10 +162,10 @@ class Desk:
         )
         if first == second:
             raise ConfigurationError("it would be compared with itself; choose another method or another encoder")
-        return [first, second]
+        return _affordable(first, second)
 
-    def _network(self, text: str | None, size: int | None) -> Network:
-        network = Network.of(text or "", size=size or None)
+    def _network(self, text: object, size: int | None) -> Network:
+        network = Network.of(str(text or ""), size=size or None)
         if network.size is not None and network.size > MOST_SIDE:
             raise ConfigurationError(f"an input of {size}×{size} pixels is too large here; give at most {MOST_SIDE}")
         if not self.local:
@@ -162,4 +180,12 @@ class Desk:
         return self._address(file)
 
     def _address(self, file: Path) -> str:
-        return file.relative_to(self.sessions.root).as_posix()
+        return file.relative_to(self.sessions.results).as_posix()
+
+
+def _affordable(*wanted: Wanted) -> list[Wanted]:
+    """The same, unless it is more than one user may ask of the server at once."""
+    calls = sum(one.explainer.calls or 0 for one in wanted)
+    if calls > MOST_CALLS:
+        raise ConfigurationError(f"{calls:,} encoder calls are too many here; ask for at most {MOST_CALLS:,}")
+    return list(wanted)

@@ -46,7 +46,10 @@ def _photos(page: Page, desk: Desk) -> None:
             return {page.upload: None, page.given: markup.refused(error)}
 
     def pick(request: gr.Request, event: gr.EventData) -> str:
-        return markup.photo(desk.pick(request.session_hash, event.number))
+        try:
+            return markup.photo(desk.pick(request.session_hash, getattr(event, "number", None)))
+        except RepeatError as error:
+            return markup.refused(error)
 
     hidden: Updates = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     page.upload.upload(receive, page.upload, [page.upload, page.given], **hidden)

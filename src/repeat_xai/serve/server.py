@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, reason
 from repeat_xai.experiment.setting import Network
 from repeat_xai.serve.desk import Desk
 from repeat_xai.serve.layout import asset
@@ -53,20 +53,16 @@ def serve(
     os.environ.update(QUIET)
     networks = [Network.of(name) for name in dict.fromkeys(encoders)]
     shelf = Shelf(device=device, kept=len(networks) + KEPT)
-    with (
-        _bound(host, port) as listener,
-        TemporaryDirectory(prefix="repeat-xai-", ignore_cleanup_errors=True) as folder,
-        routing(),
-        _ending(),
-    ):
+    with _bound(host, port) as listener:
         for network in networks:
             shelf.take(replace(network, size=size))
-        os.environ["GRADIO_TEMP_DIR"] = str(Path(folder) / "uploads")
-        sessions = Sessions(Path(folder) / "results")
-        desk = Desk(sessions=sessions, shelf=shelf, encoders=networks, local=host in LOOPBACK)
-        address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        _run(desk, listener, size=size, host=host, ready=lambda: _ready(address, browser=browser, told=told))
-        sessions.end_all()
+        with TemporaryDirectory(prefix="repeat-xai-", ignore_cleanup_errors=True) as folder, routing():
+            os.environ["GRADIO_TEMP_DIR"] = str(Path(folder) / "uploads")
+            sessions = Sessions(Path(folder))
+            desk = Desk(sessions=sessions, shelf=shelf, encoders=networks, local=host in LOOPBACK)
+            address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+            with sessions.ageing():
+                _run(desk, listener, size=size, host=host, ready=lambda: _ready(address, browser=browser, told=told))
 
 
 @contextmanager
@@ -75,8 +71,9 @@ def _bound(host: str, port: int) -> Iterator[socket.socket]:
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)
-    except OSError as error:
-        raise ConfigurationError(f"cannot serve on {host} ({error.strerror}); choose another --host") from error
+    except (OSError, UnicodeError) as error:  # of a name that cannot be one, Python says so in its own way
+        why = error.strerror if isinstance(error, OSError) else reason(error)
+        raise ConfigurationError(f"cannot serve on {host} ({why}); choose another --host") from error
     with listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -116,8 +113,8 @@ def _run(desk: Desk, listener: socket.socket, *, size: int | None, host: str, re
     from repeat_xai.serve.events import app
 
     outer = FastAPI(openapi_url=None)
-    desk.sessions.root.mkdir(parents=True)
-    outer.mount("/results", StaticFiles(directory=desk.sessions.root))
+    desk.sessions.results.mkdir(parents=True)
+    outer.mount("/results", StaticFiles(directory=desk.sessions.results))
     gr.mount_gradio_app(
         outer,
         app(desk, size=size),
@@ -135,10 +132,16 @@ def _run(desk: Desk, listener: socket.socket, *, size: int | None, host: str, re
     if host in LOOPBACK:
         outer.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
     outer.add_middleware(Policy)
-    server = uvicorn.Server(uvicorn.Config(outer, log_level="warning", timeout_graceful_shutdown=1))
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            ready()  # now that it listens
+
+    server = Server(uvicorn.Config(outer, log_level="warning", timeout_graceful_shutdown=1))
     logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)  # pages left open are no error
-    ready()
-    server.run(sockets=[listener])
+    with _ending():
+        server.run(sockets=[listener])
 
 
 @final

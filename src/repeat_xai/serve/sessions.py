@@ -1,16 +1,25 @@
-"""Who is here: what each has given and asked for, in a folder that goes when they go."""
+"""Who is here: what each has given and asked for, in folders that go when they go."""
 
 from __future__ import annotations
 
 import secrets
 import shutil
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, final
+from typing import final
 
+from repeat_xai.errors import OutputError
 from repeat_xai.serve.job import Job
 from repeat_xai.serve.photo import Given
+
+IDLE = 2 * 60 * 60
+"""Seconds without use after which a session ends, though nobody said that its page was closed."""
+PATROL = 60
+"""Seconds between two looks for such sessions."""
 
 
 @final
@@ -18,23 +27,32 @@ from repeat_xai.serve.photo import Given
 class Session:
     """One open page."""
 
-    folder: Path
-    """Its name cannot be guessed."""
+    photos: Path
+    """Where what is uploaded lies, and nobody is served from."""
+    results: Path
+    """Where its pages and files are served from, under a name that cannot be guessed."""
     given: Given | None = None
     job: Job | None = None
-    results: Path | None = None
+    written: Path | None = None
     """Where the job's pages and files go."""
     ended: bool = False
+    used: float = 0.0
+    """When it was, last."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     """For what is written while the page may be closed."""
 
-    def fresh(self, kind: Literal["photo", "results"]) -> Path:
-        """A new folder; those of the same kind before it go, unless work is under way that may need them."""
-        if self.job is None or self.job.state.end is not None:
-            for old in self.folder.glob(f"{kind}-*"):
-                shutil.rmtree(old, ignore_errors=True)
-        folder = self.folder / f"{kind}-{secrets.token_hex(4)}"
-        folder.mkdir(parents=True)
+    def fresh(self, within: Path) -> Path:
+        """A new folder; those before it go, unless work is under way that may need them."""
+        with self.lock:
+            if self.ended:
+                raise OutputError("this page was closed; load it again")
+            if self.job is None or self.job.state.end is not None:
+                shutil.rmtree(within, ignore_errors=True)
+            folder = within / secrets.token_hex(4)
+            try:
+                folder.mkdir(parents=True)
+            except OSError as error:
+                raise OutputError(f"nothing can be written on the server ({error.strerror})") from error
         return folder
 
     def end(self) -> None:
@@ -43,15 +61,16 @@ class Session:
             self.job.cancel()
         with self.lock:
             self.ended = True
-            shutil.rmtree(self.folder, ignore_errors=True)
+            for folder in (self.photos, self.results):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @final
 class Sessions:
     """Every open page by its key."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, home: Path) -> None:
+        self.photos, self.results = home / "photos", home / "results"
         self._open: dict[str, Session] = {}
         self._lock = threading.Lock()
 
@@ -59,8 +78,15 @@ class Sessions:
         """The session of that key, begun now if it is new."""
         with self._lock:
             if key not in self._open:
-                self._open[key] = Session(self.root / secrets.token_urlsafe(16))
+                name = secrets.token_urlsafe(16)
+                self._open[key] = Session(self.photos / name, self.results / name)
+            self._open[key].used = time.monotonic()
             return self._open[key]
+
+    def known(self, key: str) -> Session | None:
+        """The session of that key, if it has begun and not ended."""
+        with self._lock:
+            return self._open.get(key)
 
     def end(self, key: str) -> None:
         """Its page was closed."""
@@ -69,7 +95,28 @@ class Sessions:
         if session is not None:
             session.end()
 
-    def end_all(self) -> None:
-        """The server stops."""
-        for key in list(self._open):
+    def end_idle(self) -> None:
+        """What was not used for long ends."""
+        with self._lock:
+            idle = [key for key, one in self._open.items() if time.monotonic() - one.used > IDLE]
+        for key in idle:
             self.end(key)
+
+    @contextmanager
+    def ageing(self) -> Iterator[None]:
+        """While the block runs, sessions left alone end; after it, all of them."""
+        over = threading.Event()
+
+        def patrol() -> None:
+            while not over.wait(PATROL):
+                self.end_idle()
+
+        watch = threading.Thread(target=patrol, daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watch.join()
+            for key in list(self._open):
+                self.end(key)

@@ -2,17 +2,20 @@
 
 import shutil
 import threading
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import PIL.Image
 import pytest
+from serving import until
 from skimage import data
 
 import repeat_xai as rx
-from repeat_xai.errors import ConfigurationError, ImageError
+from repeat_xai.errors import ConfigurationError, ImageError, OutputError
 from repeat_xai.experiment.setting import Network
 from repeat_xai.serve import desk as room
-from repeat_xai.serve import job
+from repeat_xai.serve import job, sessions
 from repeat_xai.serve.desk import Desk, Form
 from repeat_xai.serve.sessions import Sessions
 from repeat_xai.serve.shelf import Shelf
@@ -36,7 +39,7 @@ FORM = Form(
 @pytest.fixture
 def desk(tmp_path):
     return Desk(
-        sessions=Sessions(tmp_path / "results"),
+        sessions=Sessions(tmp_path / "home"),
         shelf=Shelf(device="cpu"),
         encoders=[Network.of(NAME), Network(name="efficientnet_lite0")],
         local=False,
@@ -57,7 +60,7 @@ def test_a_photo_given_is_explained_shown_and_kept(desk, upload, monkeypatch):
     assert not upload.exists()
     desk.begin("me", FORM._replace(masks=250, size=160))
     news = list(desk.work("me"))
-    root = desk.sessions.root
+    root = desk.sessions.results
     pages = [page for one in news for page in one.pages or ()]
     assert len(set(pages)) == len(pages) == 2
     assert "so far masks 128" in (root / pages[0]).read_text()
@@ -68,20 +71,24 @@ def test_a_photo_given_is_explained_shown_and_kept(desk, upload, monkeypatch):
     assert list(desk.work("me")) == []
 
 
+def files(desk):
+    places = desk.sessions.photos, desk.sessions.results
+    return [file for place in places for file in place.rglob("*") if file.is_file()]
+
+
 def test_what_was_is_gone_when_something_new_begins_and_all_of_it_in_the_end(desk, upload, tmp_path):
-    again = shutil.copy(upload, tmp_path / "dog.png")
-    root = desk.sessions.root
+    shutil.copy(upload, tmp_path / "dog.png")
 
     def names():
-        return {file.name for file in root.rglob("*") if file.is_file()}
+        return {file.name for file in files(desk)}
 
     desk.receive("me", upload)
     desk.begin("me", FORM)
     list(desk.work("me"))
     assert {"cat.png", "cat.npz"} <= names()
     desk.receive("me", tmp_path / "dog.png")
-    assert again.name in names()
-    assert len([*root.rglob("cat.png")]) == 1  # the panel, no more the photo
+    assert {file.name for file in files(desk) if "photos" in file.parts} == {"dog.png"}
+    assert "cat.png" in names()  # the panel, no more the photo
     desk.begin("me", FORM)
     assert names() == {"dog.png"}
     desk.sessions.end("me")
@@ -100,8 +107,15 @@ def test_nobody_sees_what_another_gave(desk, upload):
     desk.receive("me", upload)
     with pytest.raises(ConfigurationError, match="no photo yet; upload one or pick a sample"):
         desk.begin("you", FORM)
-    assert desk.sessions.of("me").folder != desk.sessions.of("you").folder
-    assert len(desk.sessions.of("me").folder.name) > 20
+    mine, yours = desk.sessions.of("me").results, desk.sessions.of("you").results
+    assert mine != yours
+    assert len(mine.name) > 20
+
+
+def test_a_photo_is_not_served_where_results_are(desk, upload):
+    place = desk.receive("me", upload).path
+    assert place.is_file()
+    assert not place.is_relative_to(desk.sessions.results)
 
 
 def test_what_is_no_photo_takes_the_last_ones_place(desk, upload):
@@ -111,7 +125,73 @@ def test_what_is_no_photo_takes_the_last_ones_place(desk, upload):
         desk.receive("me", upload)
     with pytest.raises(ConfigurationError, match="no photo yet"):
         desk.begin("me", FORM)
-    assert [*desk.sessions.root.rglob("cat.png")] == []
+    assert files(desk) == []
+
+
+def test_a_photo_that_does_not_arrive_takes_the_last_ones_place_too(desk, upload, monkeypatch):
+    desk.receive("me", upload)
+    with pytest.raises(ImageError, match=r"^cat.png: did not arrive; give it again"):
+        desk.receive("me", upload)
+    with pytest.raises(ConfigurationError, match="no photo yet"):
+        desk.begin("me", FORM)
+
+
+@pytest.mark.parametrize("step", ["pages", "save"])
+def test_what_cannot_be_written_is_said_and_ends_the_work(desk, monkeypatch, step):
+    def full(*_, **__):
+        raise OutputError(f"{desk.sessions.of('me').written}/cat.npz: cannot be written (No space left on device)")
+
+    monkeypatch.setattr(room, step, full)
+    desk.pick("me", 0)
+    work = desk.begin("me", FORM)
+    *_, last = desk.work("me")
+    assert (last.state.end, last.state.said) == ("failed", "cat.npz: cannot be written (No space left on device)")
+    assert until(lambda: work.state.end in ("cancelled", "done"))
+
+
+def test_no_place_to_write_is_said_at_once(desk):
+    desk.sessions.results.parent.write_text("a file")
+    desk.pick("me", 0)
+    with pytest.raises(OutputError, match=r"^nothing can be written on the server \(Not a directory\)"):
+        desk.begin("me", FORM)
+
+
+def test_a_session_that_has_ended_is_not_begun_again_by_what_was_under_way(desk, upload):
+    desk.receive("me", upload)
+    desk.begin("me", FORM)
+    session = desk.sessions.of("me")
+    desk.sessions.end("me")
+    assert list(desk.work("me")) == []
+    desk.cancel("me")
+    assert desk.sessions.known("me") is None
+    with pytest.raises(OutputError, match="this page was closed; load it again"):
+        session.fresh(session.photos)
+    assert files(desk) == []
+
+
+def test_a_session_left_alone_ends_and_one_in_use_does_not(desk, upload, tmp_path, monkeypatch):
+    desk.receive("me", Path(shutil.copy(upload, tmp_path / "dog.png")))
+    gone = desk.begin("me", FORM)
+    desk.receive("you", upload)
+    desk.begin("you", FORM)
+    desk.sessions.of("you").used = desk.sessions.of("me").used = time.monotonic() - sessions.IDLE - 1
+    work = desk.work("you")
+    next(work)
+    desk.sessions.end_idle()
+    assert [file.name for file in files(desk)] == ["cat.png"]
+    assert gone.state.end == "cancelled"
+    assert [*work][-1].state.end == "done"
+
+
+def test_the_server_looks_for_them_and_ends_all_when_it_ends(desk, upload, tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "PATROL", 0.01)
+    desk.receive("me", Path(shutil.copy(upload, tmp_path / "dog.png")))
+    with desk.sessions.ageing():
+        desk.receive("you", upload)
+        desk.sessions.of("me").used -= sessions.IDLE + 1
+        assert until(lambda: desk.sessions.known("me") is None)
+        assert desk.sessions.known("you") is not None
+    assert files(desk) == []
 
 
 @pytest.mark.parametrize("step", ["pages", "save"])
@@ -129,7 +209,7 @@ def test_what_is_written_while_the_page_is_closed_goes_too(desk, upload, monkeyp
     desk.begin("me", FORM._replace(masks=100))
     assert len(list(desk.work("me"))) >= 1
     leaving.join()
-    assert [file for file in desk.sessions.root.rglob("*") if file.is_file()] == []
+    assert files(desk) == []
 
 
 def test_work_is_done_once(desk):
@@ -146,7 +226,7 @@ def test_work_begun_anew_ends_what_was_under_way(desk):
     first = desk.begin("me", FORM)
     second = desk.begin("me", FORM._replace(seed=1))
     assert (first.state.end, second.state.end) == ("cancelled", None)
-    desk.sessions.end_all()
+    desk.sessions.end("me")
     assert second.state.end == "cancelled"
 
 
@@ -156,6 +236,17 @@ def test_work_begun_anew_ends_what_was_under_way(desk):
         ({"masks": None}, "masks must be a whole number of at least 1, not None"),
         ({"seed": None}, "seed must be"),
         ({"seed": 0.5}, "seed must be"),
+        ({"passes": 1}, "passes must be a whole number of at least 2, not 1"),  # as the command says
+        ({"method": None}, "unknown method 'None'; choose one of: repeat, relax"),
+        ({"other_method": ["lime"]}, "unknown method"),
+        ({"masks": 10**6}, "masks: 1,000,000 is too many here; give at most 100,000"),
+        ({"pool": 10**6}, "pool: 1,000,000 is too many here; give at most 20,000"),
+        (
+            {"method": "repeat", "estimator": "exact", "masks": 10**5, "repeats": 10**6},
+            "100,000,000,001 encoder calls are too many here; ask for at most 200,000",
+        ),
+        ({"masks": 10**5, "other_method": "saliency", "passes": 10**5}, "300,001 encoder calls are too many"),
+        ({"encoder": 5}, "unknown encoder '5'"),
         ({"estimator": "magic"}, "unknown estimator"),
         ({"size": 2000}, "an input of 2000×2000 pixels is too large here; give at most 1024"),
         ({"encoder": "torchvision:alexnet"}, "unknown encoder 'torchvision:alexnet'; choose one of: torchvision:squ"),
@@ -180,6 +271,12 @@ def test_what_is_compared_differs_in_what_is_chosen(desk):
 def test_an_empty_field_is_as_good_as_none(desk):
     (one,) = desk.wanted(FORM._replace(pool=0, size=0))
     assert (one.budget.pool, one.network.size) == ("auto", None)
+
+
+@pytest.mark.parametrize("number", [4, -1, None, 0.5, "0"])
+def test_there_are_no_other_samples(desk, number):
+    with pytest.raises(ConfigurationError, match=f"there is no sample {number}; pick one of those shown"):
+        desk.pick("me", number)
 
 
 def test_only_who_sits_here_is_told_where_samples_lie(desk):

@@ -1,12 +1,14 @@
 """The command that serves: what it refuses, in a line."""
 
 import importlib.util
+import re
+import signal
 import socket
 
 import pytest
 from command import run_here
 
-from repeat_xai.serve import server
+from repeat_xai.serve import events, server
 
 
 def test_without_gradio_it_says_how_to_get_it(monkeypatch, capsys):
@@ -26,6 +28,39 @@ def test_a_port_that_is_taken_is_named(monkeypatch, capsys):
     assert said.err == (
         f"repeat-xai: cannot serve on 127.0.0.1:{port} (Address already in use); choose another --port\n"
     )
+
+
+def test_a_host_that_cannot_be_one_is_named(monkeypatch, capsys):
+    pytest.importorskip("gradio")
+    status, said = run_here(monkeypatch, capsys, "serve", "--no-browser", "--host", "a..b")
+    assert status == 2
+    assert re.fullmatch(r"repeat-xai: cannot serve on a\.\.b \(.*label.*\); choose another --host\n", said.err)
+
+
+def test_interrupted_while_encoders_load_it_ends(monkeypatch, capsys):
+    pytest.importorskip("gradio")
+    monkeypatch.setattr(server.Shelf, "take", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(server, "_run", lambda *_, **__: None)
+    status, said = run_here(monkeypatch, capsys, "serve", "--no-browser", "--port", 0)
+    assert (status, said.out, said.err) == (130, "", "repeat-xai: interrupted\n")
+
+
+def test_it_listens_before_it_says_so_and_ends_when_interrupted(monkeypatch):
+    pytest.importorskip("gradio")
+    monkeypatch.setattr(events, "app", lambda *_, **__: None)
+    monkeypatch.setattr("gradio.mount_gradio_app", lambda *_, **__: None)
+    heard = []
+
+    def told(words):
+        port = re.search(r"http://127.0.0.1:(\d+)", words)[1]
+        socket.create_connection(("127.0.0.1", int(port)), timeout=5).close()
+        heard.append(words)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    server.serve(["torchvision:squeezenet1_1=random"], size=64, device="cpu", port=0, browser=False, told=told)
+    assert len(heard) == 1
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_encoder_that_is_unknown_is_named_before_anything_is_served(monkeypatch, capsys):
