@@ -128,7 +128,7 @@ def test_what_is_no_photo_takes_the_last_ones_place(desk, upload):
     assert files(desk) == []
 
 
-def test_a_photo_that_does_not_arrive_takes_the_last_ones_place_too(desk, upload, monkeypatch):
+def test_a_photo_that_does_not_arrive_takes_the_last_ones_place_too(desk, upload):
     desk.receive("me", upload)
     with pytest.raises(ImageError, match=r"^cat.png: did not arrive; give it again"):
         desk.receive("me", upload)
@@ -169,18 +169,19 @@ def test_a_session_that_has_ended_is_not_begun_again_by_what_was_under_way(desk,
     assert files(desk) == []
 
 
-def test_a_session_left_alone_ends_and_one_in_use_does_not(desk, upload, tmp_path, monkeypatch):
+def test_a_session_left_alone_ends_and_one_in_use_does_not(desk, upload, tmp_path):
     desk.receive("me", Path(shutil.copy(upload, tmp_path / "dog.png")))
     gone = desk.begin("me", FORM)
     desk.receive("you", upload)
-    desk.begin("you", FORM)
+    desk.begin("you", FORM._replace(masks=20_000))
     desk.sessions.of("you").used = desk.sessions.of("me").used = time.monotonic() - sessions.IDLE - 1
     work = desk.work("you")
     next(work)
     desk.sessions.end_idle()
     assert [file.name for file in files(desk)] == ["cat.png"]
     assert gone.state.end == "cancelled"
-    assert [*work][-1].state.end == "done"
+    assert next(work).state.end is None
+    desk.cancel("you")
 
 
 def test_the_server_looks_for_them_and_ends_all_when_it_ends(desk, upload, tmp_path, monkeypatch):

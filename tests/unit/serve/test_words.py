@@ -74,8 +74,9 @@ def test_of_several_too(photo, monkeypatch, capsys):
     assert run_here(monkeypatch, capsys, *line[1:])[0] == 0
     exec(python(both, name, device="cpu"), {})
     for number, one in enumerate(both, start=1):
-        expect_same(f"results/{one.method}/cat.npz", own(one, name))
-        expect_same(f"cat-{number}.npz", own(one, name))
+        expected = own(one, name)
+        expect_same(f"results/{one.method}/cat.npz", expected)
+        expect_same(f"cat-{number}.npz", expected)
     apart = [wanted("relax", masks=30), wanted("relax", network=OTHER, masks=30)]
     lines = [shlex.split(line) for line in command(apart, name, device="cpu").split("\n\n")]
     for line, one in zip(lines, apart, strict=True):
@@ -89,8 +90,9 @@ def test_a_photo_may_have_any_name(photo, monkeypatch, capsys):
     line = shlex.split(command([one], name, device="cpu"))
     assert run_here(monkeypatch, capsys, *line[1:])[0] == 0
     exec(python([one], name, device="cpu"), {})
-    expect_same(f"results/{Path(name).stem}.npz", own(one, f"./{name}"))
-    expect_same(f"{Path(name).stem}.npz", own(one, f"./{name}"))
+    expected = own(one, f"./{name}")
+    expect_same(f"results/{Path(name).stem}.npz", expected)
+    expect_same(f"{Path(name).stem}.npz", expected)
 
 
 def test_what_goes_without_saying_is_not_said():
