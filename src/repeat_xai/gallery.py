@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, final
+from zipfile import is_zipfile
 
 import matplotlib
 import PIL.Image
@@ -108,7 +109,11 @@ class Gallery:
             files = self._place(path, image.photo.digest)
             wanted = request(self.method, self.encoder, image, seed=self.seed) | {"level": self.level}
             record = _read(files.provenance)
-            if record and all(record.get(k) == v for k, v in json.loads(json.dumps(wanted)).items()):
+            if (
+                record
+                and is_zipfile(files.maps)
+                and all(record.get(k) == v for k, v in json.loads(json.dumps(wanted)).items())
+            ):
                 settled.append(Outcome(path, files, record, before=True))
             else:
                 begun.append(path)

@@ -25,6 +25,7 @@ ESCAPES = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"–": "--", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
 )
+DIGITS = 3
 LEVEL = 0.05
 """Below it a corrected p is starred."""
 
@@ -48,21 +49,16 @@ def number(cell: Cell) -> str:
     return NONE if mean is None else f"{mean:.3f}{interval}{_star(cell)}{_undefined(cell)}"
 
 
-def short(cell: Cell) -> str:
-    """All of it, with half the interval's width."""
-    mean, low, high = cell.summary.mean, cell.summary.low, cell.summary.high
-    width = _deviation(cell) if low is None or high is None else f" ±{(high - low) / 2:.3f}"
-    return (NONE if mean is None else f"{mean:.3f}{width}{_star(cell)}{_undefined(cell)}") + _printed(cell)
-
-
 def on_screen(table: Table) -> Grid:
     """For a terminal."""
     header, rows = laid_out(table)
     caption = escape("\n".join(table.notes))
     grid = Grid(*map(escape, header), title=escape(table.title), caption=caption, box=SIMPLE_HEAD)
     grid.title_justify = grid.caption_justify = "left"
+    for column in grid.columns:
+        column.overflow = "fold"
     for labels, entries in rows:
-        numbers = ((escape(short(e.cell)), e.best) for e in entries)
+        numbers = ((escape(text(e.cell)), e.best) for e in entries)
         grid.add_row(*map(escape, labels), *(f"[bold]{number}[/bold]" if best else number for number, best in numbers))
     return grid
 
@@ -139,12 +135,12 @@ def laid_out(table: Table) -> tuple[list[str], Iterator[tuple[list[str], list[En
 
 
 def _best(table: Table) -> set[tuple[tuple[str, str], int]]:
-    """The best of each encoder's column, by where it stands."""
+    """The best of each encoder's column as it is printed, by where it stands."""
     found: set[tuple[tuple[str, str], int]] = set()
     for at, better in enumerate(table.better):
         for encoder in {encoder for encoder, _ in table.lines}:
             means = ((labels, cells[at].summary.mean) for labels, cells in table.lines.items() if labels[0] == encoder)
-            known = {labels: mean for labels, mean in means if mean is not None}
+            known = {labels: round(mean, DIGITS) for labels, mean in means if mean is not None}
             if better != "neither" and len(set(known.values())) > 1:
                 top = max(known.values()) if better == "higher" else min(known.values())
                 found |= {(labels, at) for labels, mean in known.items() if mean == top}

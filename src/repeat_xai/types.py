@@ -69,7 +69,7 @@ class Photo:
 class Image:
     """A photo made ready for one encoder."""
 
-    pixels: Float[Tensor, "channels height width"]
+    pixels: Float[Tensor, "channels height width"] = field(repr=False)
     """Normalised, so that zero is the mean colour."""
     preprocessing: Preprocessing | None
     """What made the pixels of the photo; None where they came as they are."""

@@ -51,6 +51,16 @@ def test_with_fewer_methods_than_columns_methods_stand_beside_each_other(table):
     assert len(rows) == 4
 
 
+def test_what_looks_the_best_is_bold_and_where_all_look_the_same_none_is(table):
+    first = next(iter(table.lines.values()))
+    alike = [tuple(Cell(one.summary._replace(mean=mean)) for one in first) for mean in (1.00001, 1.00002, 0.5)]
+    lines = dict(zip(table.lines, alike, strict=True))
+    rows = [line for line in markdown(replace(table, lines=lines)).splitlines() if line.startswith("| net")]
+    assert [row.split(" | ")[2].startswith("**1.000") for row in rows] == [True, True, False]
+    same = {labels: alike[place] for place, labels in enumerate(list(table.lines)[:2])}
+    assert "**1.000" not in markdown(replace(table, lines=same))
+
+
 def test_latex_escapes_what_it_would_stumble_over(table):
     text = latex(table)
     assert r"depth\_of (I) $\uparrow$" in text
@@ -73,10 +83,13 @@ def test_csv_holds_every_number_in_full(table):
     assert (rows[1]["printed"], rows[5]["mean"]) == ("2.1", "")
 
 
-def test_on_screen_there_is_half_the_interval(table):
-    console = Console(width=100, record=True, file=io.StringIO())
+@pytest.mark.parametrize("width", [100, 40])
+def test_on_screen_nothing_is_left_out(table, width):
+    console = Console(width=width, record=True, file=io.StringIO())
     console.print(on_screen(table))
-    assert "3.000 ±0.200" in console.export_text()
+    said = console.export_text()
+    assert "…" not in said
+    assert "3.000 [2.900, 3.300]" in said or width == 40
 
 
 def test_names_that_look_like_markup_and_numbers_without_an_interval_are_shown(table):

@@ -10,7 +10,7 @@ import typer
 from repeat_xai.cli.executors import AddressOption, PlaceOption, RowsOption, WorkersOption, executor_of
 from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
-from repeat_xai.cli.run import interruptible
+from repeat_xai.cli.run import expect_size, interruptible
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.evaluate import METRICS
 from repeat_xai.evaluation import Campaign
@@ -73,6 +73,7 @@ def evaluate(
 ) -> None:
     """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
     expect_free(out)
+    expect_size(protocol, size)
     relax = Relax(masks=masks)
     repeat = Repeat(base=relax, estimator=estimator, repeats=repeats)
     asked = Evaluation(

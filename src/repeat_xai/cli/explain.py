@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 import typer
 
-from repeat_xai.cli.run import explain_all
+from repeat_xai.cli.run import expect_size, explain_all
 from repeat_xai.encoders import load_encoder
 from repeat_xai.encoders.module import Precision, Runtime
 from repeat_xai.errors import ConfigurationError, choose
@@ -59,7 +59,7 @@ def explain(
     tolerance: Annotated[
         float | None, typer.Option(help="For fast: error of importance at which an automatic pool stops.")
     ] = None,
-    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
+    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat; for fast, of those it estimates.")] = 1000,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats; for fast, how many to be as accurate as.")] = 10,
     threshold: Annotated[str, typer.Option(help="mean, otsu, triangle or li.")] = "mean",
     votes: Annotated[Votes, typer.Option(help="Weighted by importance, or not.")] = "weighted",
@@ -96,6 +96,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per image.")] = False,
 ) -> None:
     """Explain images: for each a panel PNG, its maps as .npz and its provenance as .json; and a page of them all."""
+    expect_size(protocol, size)
     choose("similarity", similarity, KERNELS)
     if not 0.5 < level <= 1:
         raise ConfigurationError(f"level must be above 0.5 and at most 1, not {level}")

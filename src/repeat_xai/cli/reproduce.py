@@ -91,10 +91,12 @@ def reproduce(
         store=Store(rows or out / "rows"),
         worker=worker,
     )
+    missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in stock.missing]
+    for line in missing:
+        typer.echo(f"repeat-xai: not run in {line}", err=True)
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
         pictures, undrawn = _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
-        missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in stock.missing]
         told(
             campaign,
             out,
@@ -104,8 +106,6 @@ def reproduce(
             pictures=pictures,
             missing=[*missing, *undrawn],
         )
-    for line in missing:
-        typer.echo(f"repeat-xai: not run in {line}", err=True)
     raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
 
 

@@ -14,6 +14,9 @@ from repeat_xai.gallery import Printed
 from repeat_xai.report import Written, tabulated
 from repeat_xai.tables import on_screen
 
+WIDE = 1000
+"""Columns where nobody looks: a file or another program, which gets all of it."""
+
 
 def told(
     campaign: Campaign,
@@ -28,8 +31,9 @@ def told(
     """Write and show everything; `missing` is what could not be run."""
     found = campaign.found()
     made = tables(campaign, found, out, notes)
+    screen = Console()
     for table in made:
-        Console().print(on_screen(table))
+        (screen if screen.is_terminal else Console(width=WIDE)).print(on_screen(table))
     named = [Written(sheet.name, table) for sheet, table in zip(campaign.sheets, made, strict=True)]
     drawn = [*pictures, *figures(campaign.sheets, found, out)]
     about = record(out, asked, campaign)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -16,6 +17,8 @@ from repeat_xai.experiment.probe import cost, first_of, timed
 from repeat_xai.experiment.run import Executor, Work
 from repeat_xai.store import Row
 
+STAMP = re.compile(r" \(\d+ bytes, \d+\)$")
+"""What tells whether an image of a folder has changed."""
 LONG = 60.0
 """Seconds from which it is said beforehand how long it will take."""
 
@@ -59,7 +62,8 @@ def _bar(rows: int) -> Iterator[Callable[[Row], None]]:
             why = (row.failure or "").replace(row.image, "").lstrip(": ")
             if why and why not in said:
                 said.add(why)
-                progress.console.print(Text(f"repeat-xai: {row.dataset}, {row.image}: {why}"), soft_wrap=True)
+                said_of = STAMP.sub("", row.image)
+                progress.console.print(Text(f"repeat-xai: {row.dataset}, {said_of}: {why}"), soft_wrap=True)
 
         yield tell
 

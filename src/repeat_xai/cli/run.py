@@ -16,9 +16,18 @@ from rich.text import Text
 
 from repeat_xai.calls import listening
 from repeat_xai.cli import INTERRUPTED
-from repeat_xai.errors import RepeatError
+from repeat_xai.errors import ConfigurationError, RepeatError
 from repeat_xai.gallery import Gallery, Outcome, compare
+from repeat_xai.images import SIDE, Protocol
 from repeat_xai.report import expect_free, explained
+
+
+def expect_size(protocol: Protocol, size: int | None) -> None:
+    """Refuse a size that the protocol would not heed."""
+    if protocol == "paper" and size not in (None, SIDE):
+        raise ConfigurationError(
+            f"--protocol paper shows encoders {SIDE}×{SIDE} pixels; --size is for --protocol encoder"
+        )
 
 
 @contextmanager

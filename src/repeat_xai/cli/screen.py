@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.explain import found
-from repeat_xai.cli.run import filled, interruptible, tell_of_page
+from repeat_xai.cli.run import expect_size, filled, interruptible, tell_of_page
 from repeat_xai.detect import AGGREGATES
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import choose
@@ -52,6 +52,7 @@ def screen(
     """Rank images by how uncertain the encoder is about them: a table, a page, a contact sheet, a panel for each."""
     choose("aggregate", aggregate, AGGREGATES)
     expect_free(out)
+    expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
     gallery = Gallery(
         folder=out / "images",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -91,7 +91,7 @@ class TorchEncoder:
     weights: str
     pool: str
     preprocessing: Preprocessing
-    module: nn.Module
+    module: nn.Module = field(repr=False)
     """Images → codes."""
     precision: Precision = "auto"
     """In which its masked copies are encoded: on a GPU half, where that does not decide votes; else its own."""

@@ -9,7 +9,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -43,7 +43,7 @@ class OnnxEncoder:
     weights: str
     pool: str
     preprocessing: Preprocessing
-    session: Any
+    session: Any = field(repr=False)
     """ONNX Runtime's."""
     batch: int | None
     """The one size of batch it takes, if it takes no other."""

@@ -137,6 +137,7 @@ def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_
         (["--level", "0.2"], 2, "level"),
         (["--pool-size", "many"], 2, "pool-size must be auto or a whole number"),
         (["--tolerance", "0"], 2, "tolerance"),
+        (["--protocol", "paper", "--size", "64"], 2, "--protocol paper shows encoders 224×224 pixels"),
         (["--out", "taken"], 1, "taken"),
     ],
 )
@@ -198,7 +199,13 @@ def test_only_what_changes_the_result_is_done_again(photo, tmp_path, monkeypatch
     assert done(*base, "--chunk", 3)
     monkeypatch.chdir(tmp_path)
     assert done(photo.name, *FAST)
-    for change in (["--seed", 1], ["--level", 0.8], ["--method", "relax"], ["--protocol", "paper"], ["--keep", 0.4]):
+    for change in (
+        ["--seed", 1],
+        ["--level", 0.8],
+        ["--method", "relax"],
+        ["--protocol", "paper", "--size", 224],
+        ["--keep", 0.4],
+    ):
         assert not done(*base, *change)
         assert done(*base, *change)
         assert not done(*base)

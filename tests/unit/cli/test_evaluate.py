@@ -82,7 +82,7 @@ def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path)
     (cats / "3.png").write_bytes(good[:200])
     status, said = evaluate("--dataset", cats, "--methods", "relax")
     assert status == 1
-    assert re.search(r"3\.png \(200 bytes, \d+\): the image is damaged or cut short", said.err)
+    assert re.search(r"cats, 3\.png: the image is damaged or cut short", said.err)
     assert "1 rows failed" in said.err
     row = numbers(tmp_path / "out/evaluation.csv")["relax", "complexity (I)"]
     assert (row["images"], row["undefined"]) == ("4", "1")
@@ -119,6 +119,7 @@ def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
         (["--metrics", "poison", "--against", "."], "poison needs --dataset cifar10"),
         (["--aggregate", "most", "--metrics", "ood", "--against", "."], "unknown aggregate 'most'"),
         (["--methods", "magic"], "unknown method 'magic'"),
+        (["--protocol", "paper"], "--protocol paper shows encoders 224×224 pixels; --size is for"),
         (["--encoder", "torchvision:squeezenet1_1=random"], "two encoders are called squeezenet1_1 in the table"),
     ],
 )

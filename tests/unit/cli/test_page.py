@@ -35,6 +35,12 @@ def test_a_run_says_where_its_page_is_and_a_rerun_makes_it_anew(run, tmp_path, c
     assert status == 0
     assert "already done" in said.out
     assert page.read_text() == before
+    maps = next(page.parent.rglob("*.npz"))
+    maps.write_text("no longer maps")
+    status, said = run(command=command)
+    assert status == 0
+    assert "already done" not in said.out
+    assert OURS in page.read_text()
 
 
 @pytest.mark.parametrize("command", ["explain", "screen"])
