@@ -203,7 +203,7 @@ def test_only_what_changes_the_result_is_done_again(photo, tmp_path, monkeypatch
         ["--seed", 1],
         ["--level", 0.8],
         ["--method", "relax"],
-        ["--protocol", "paper", "--size", 224],
+        ["--cells", 5],
         ["--keep", 0.4],
     ):
         assert not done(*base, *change)
