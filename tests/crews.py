@@ -124,6 +124,7 @@ def resumed(folder, work, told):
 def go_on_for_ever(crew, setting, told, said):
     """Two workers at work in a group of this process's own, told of when both are; what all say goes to a file."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where it is ignored
     os.environ |= {"HOME": str(Path(said).parent), "PYTHONPATH": str(Path(__file__).parent)}
     os.dup2(os.open(said, os.O_CREAT | os.O_WRONLY | os.O_APPEND), 2)
     worker = Worker(device="cpu", root=Path())

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from repeat_xai.cli import INTERRUPTED
+from repeat_xai.cli import INTERRUPTED, leaving_at_once
 from repeat_xai.cli.examples import EXAMPLES, STATUS
 from repeat_xai.errors import ConfigurationError, RepeatError
 from repeat_xai.version import __version__
@@ -95,7 +95,8 @@ def heeding() -> Iterator[None]:
 def loaded(name: str) -> Any:
     """The command of this name, with its examples."""
     place = COMMANDS[name]
-    function = getattr(import_module(f"repeat_xai.cli.{place.module}"), place.function)
+    with leaving_at_once():
+        function = getattr(import_module(f"repeat_xai.cli.{place.module}"), place.function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name, epilog=epilog(EXAMPLES[name]))(function)
     return typer.main.get_command(alone)

@@ -1,5 +1,6 @@
 """The command that serves: what it refuses, in a line."""
 
+import asyncio
 import importlib.util
 import re
 import signal
@@ -37,6 +38,24 @@ def test_a_host_that_cannot_be_one_is_named(monkeypatch, capsys):
     assert re.fullmatch(r"repeat-xai: cannot serve on a\.\.b \(.*label.*\); choose another --host\n", said.err)
 
 
+@pytest.fixture
+def heeding():
+    """Interrupts as in a terminal: in the background they are ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def unlooped():
+    """No event loop, though Playwright may have left its own running in this process."""
+    before = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(before)
+
+
+@pytest.mark.usefixtures("heeding")
 def test_interrupted_while_encoders_load_it_ends(monkeypatch, capsys):
     pytest.importorskip("gradio")
     monkeypatch.setattr(server.Shelf, "take", lambda *_: signal.raise_signal(signal.SIGINT))
@@ -45,6 +64,7 @@ def test_interrupted_while_encoders_load_it_ends(monkeypatch, capsys):
     assert (status, said.out, said.err) == (130, "", "repeat-xai: interrupted\n")
 
 
+@pytest.mark.usefixtures("heeding", "unlooped")
 def test_it_listens_before_it_says_so_and_ends_when_interrupted(monkeypatch):
     pytest.importorskip("gradio")
     monkeypatch.setattr(events, "app", lambda *_, **__: None)
