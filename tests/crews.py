@@ -50,6 +50,10 @@ def pictures(folder: Path, count: int) -> str:
     return str(folder)
 
 
+PICTURES = 12
+"""Of the work that executors share."""
+
+
 def work_in(folder: Path, count: int, *, masks: int = 64) -> list[Work]:
     """REPEAT, RELAX and codes of so many pictures; one more cannot be read."""
     dataset = pictures(folder / "pictures", count)

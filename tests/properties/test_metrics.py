@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from repeat_xai.evaluate import METRICS
@@ -19,8 +19,7 @@ BOUNDS = {
     "pointing_game": (0, 1),
     "attribution_mass": (0, 1),
 }
-numbers = st.floats(-1e6, 1e6, width=32).map(lambda value: value if abs(value) > 1e-30 else 0.0)  # that can be halved
-values = st.lists(numbers, min_size=N, max_size=N)
+values = st.lists(st.floats(-1e6, 1e6, width=32), min_size=N, max_size=N)
 coarse = st.lists(st.integers(-3, 3).map(float), min_size=N, max_size=N)
 places = st.lists(st.booleans(), min_size=N, max_size=N)
 anything = {"name": st.sampled_from(sorted(BOUNDS)), "values": values | coarse, "places": places}
@@ -51,6 +50,7 @@ def test_scores_lie_within_bounds_or_are_undefined(name, values, places):
 @given(**anything, power=st.integers(-8, 8))
 def test_the_scale_of_a_map_does_not_matter(name, values, places, power):
     scaled = [value * 2.0**power for value in values]
+    assume(torch.equal(torch.tensor(scaled) * 2.0**-power, torch.tensor(values)))  # float32 has no room below 1e-45
     assert alike(scored(name, values, places), scored(name, scaled, places))
 
 

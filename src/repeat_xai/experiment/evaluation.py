@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import final, get_args
 
 from repeat_xai.detect import AGGREGATES, BASELINES
 from repeat_xai.errors import ConfigurationError, at_least, choose
-from repeat_xai.evaluate import METRICS, Metric
+from repeat_xai.evaluate import METRICS
 from repeat_xai.evaluate.emprt import Of
 from repeat_xai.experiment.columns import (
     FAITHFULNESS,
@@ -80,8 +79,7 @@ class Evaluation:
     @property
     def sheets(self) -> list[Sheet]:
         """The main table, and one for each metric that asks for its own."""
-        known = {name: partial(_means, metric) for name, metric in METRICS.items()} | COLUMNS
-        columns = [column for name in self.metrics if name in known for column in known[name](self)]
+        columns = [column for name in self.metrics for column in self._columns(name)]
         if self.runs > 1:
             columns += [OverRuns(column=column, runs=self.runs) for column in columns]
         found = [sheet for name in self.metrics if name in SHEETS for sheet in SHEETS[name](self)]
@@ -91,10 +89,12 @@ class Evaluation:
             found.insert(0, Sheet(name="evaluation", title=title, cases=lines, columns=columns, baseline=self.baseline))
         return found
 
-
-def _means(metric: Metric, asked: Evaluation) -> list[Column]:  # noqa: ARG001
-    maps: tuple[Of, ...] = get_args(Of) if metric.needs == "maps" else ("importance",)
-    return [Mean(metric=metric.name, of=of) for of in maps]
+    def _columns(self, name: str) -> list[Column]:
+        """Those of the main table that a metric asks for."""
+        if name in COLUMNS or name not in METRICS:
+            return COLUMNS[name](self) if name in COLUMNS else []
+        maps: tuple[Of, ...] = get_args(Of) if METRICS[name].needs == "maps" else ("importance",)
+        return [Mean(metric=name, of=of) for of in maps]
 
 
 def _ood(asked: Evaluation) -> list[Column]:

@@ -28,8 +28,6 @@ from repeat_xai.serve.shelf import KEPT, Shelf
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 POLICY = "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; frame-ancestors 'self'"
 """Browsers are told to ask this server and nobody else, whatever a library would have them do."""
-QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "ORT_DISABLE_TELEMETRY": "1"}
-"""Gradio and ONNX Runtime tell their makers of their use unless told not to before they are imported."""
 FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")
 MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
 Message = MutableMapping[str, Any]
@@ -50,7 +48,7 @@ def serve(
     """Serve the app until interrupted, and say where; encoders are named as NAME or NAME=WEIGHTS."""
     if find_spec("gradio") is None:
         raise ConfigurationError("the app needs Gradio: pip install 'repeat-xai[serve]'")
-    os.environ.update(QUIET)
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before it is imported; nobody is told of anything
     networks = [Network.of(name) for name in dict.fromkeys(encoders)]
     shelf = Shelf(device=device, kept=len(networks) + KEPT)
     with _bound(host, port) as listener:

@@ -5,7 +5,7 @@ import signal
 from dataclasses import replace
 
 import pytest
-from crews import Deadly, Faulty, Waiting, alive, ended, go_on_for_ever, network, pictures, work_in
+from crews import PICTURES, Deadly, Faulty, Waiting, alive, ended, go_on_for_ever, network, pictures
 from stores import bits, quickly
 
 from repeat_xai.errors import ConfigurationError, RepeatError
@@ -15,25 +15,7 @@ from repeat_xai.experiment.local import Local
 from repeat_xai.experiment.processes import Processes
 from repeat_xai.experiment.run import Executor, Work
 from repeat_xai.experiment.setting import Setting
-from repeat_xai.experiment.worker import Worker
 from repeat_xai.importance.relax import Relax
-
-PICTURES = 12
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return tmp_path_factory.mktemp("place")
-
-
-@pytest.fixture(scope="module")
-def worker(place):
-    return Worker(device="cpu", root=place)
-
-
-@pytest.fixture(scope="module")
-def work(place):
-    return work_in(place, PICTURES)
 
 
 @pytest.fixture(scope="module")

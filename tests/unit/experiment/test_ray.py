@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from crews import Deadly, Faulty, Waiting, children, ended, go_on_for_ever, listening, network, work_in
+from crews import PICTURES, Deadly, Faulty, Waiting, children, ended, go_on_for_ever, listening, network
 from stores import bits, quickly
 
 from repeat_xai.errors import ConfigurationError
@@ -19,13 +19,12 @@ from repeat_xai.experiment.local import Local
 from repeat_xai.experiment.ray import RayExecutor
 from repeat_xai.experiment.run import Executor, Work
 from repeat_xai.experiment.setting import Setting
-from repeat_xai.experiment.worker import Worker
 from repeat_xai.importance.relax import Relax
 from repeat_xai.store import Store
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
-PICTURES, WAIT = 12, 0.25
+WAIT = 0.25
 SMALL = {"object_store_memory": 80 * 2**20}
 ALONE = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on loopback only
@@ -52,21 +51,6 @@ def cluster():
             made.add_node(num_cpus=1, **SMALL)
         yield made
         made.shutdown()
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return tmp_path_factory.mktemp("place")
-
-
-@pytest.fixture(scope="module")
-def worker(place):
-    return Worker(device="cpu", root=place)
-
-
-@pytest.fixture(scope="module")
-def work(place):
-    return work_in(place, PICTURES)
 
 
 @pytest.fixture(scope="module")
