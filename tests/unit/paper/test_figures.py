@@ -7,23 +7,17 @@ import numpy as np
 import PIL.Image
 import pytest
 import torch
-from skimage import data
-from torch import nn
+from drawings import PRESET, RELAX, asked, figure, maps, rows_of, said
 
 import repeat_xai as rx
-from repeat_xai import detect
-from repeat_xai.drawing import DRAWINGS, Asked, drawn
-from repeat_xai.errors import EncoderError
-from repeat_xai.experiment import setting
+from repeat_xai.drawing import DRAWINGS, drawn
 from repeat_xai.experiment.setting import Network
-from repeat_xai.experiment.worker import Worker
 from repeat_xai.paper.figures import FIGURES
-from repeat_xai.paper.presets import Preset
 from repeat_xai.paper.tables import COMPARED
 from repeat_xai.seeds import fold
-from repeat_xai.store import Row
 from repeat_xai.thresholds import THRESHOLDS
 
+pytestmark = pytest.mark.usefixtures("tiny")
 NAMES = [
     "motivation",
     "overview",
@@ -34,81 +28,6 @@ NAMES = [
     "poison-histograms",
     "poisoned-example",
 ]
-RELAX = rx.Relax(masks=8)
-PRESET = Preset(name="tiny", relax=RELAX, repeats=4, passes=2)
-NETWORK = Network(name="torchvision:tiny")
-
-
-@pytest.fixture(autouse=True)
-def tiny(monkeypatch):
-    """A network small enough for the paper's 224×224 pixels."""
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Conv2d(3, 8, 16, stride=16), nn.ReLU(), nn.Conv2d(8, 12, 3), nn.ReLU(), nn.Flatten())
-    how = rx.Preprocessing(size=(224, 224), resize=224, mean=(0.5,) * 3, std=(0.5,) * 3)
-
-    def load(name, **_):
-        if name != NETWORK.name:
-            raise EncoderError(f"unknown encoder '{name}'")
-        return rx.load_encoder(module.eval(), preprocessing=how)
-
-    monkeypatch.setattr(setting, "load_encoder", load)
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    """Photos and satellite images as folders, and CIFAR-10 clean and under a poison."""
-    root = tmp_path_factory.mktemp("data")
-    pixels = np.random.default_rng(0)
-    for name, pictures in (("photos", (data.chelsea(), data.coffee())), ("fields", pixels.bytes(2 * 64 * 64 * 3))):
-        (root / name).mkdir()
-        some = np.frombuffer(pictures, np.uint8).reshape(2, 64, 64, 3) if isinstance(pictures, bytes) else pictures
-        for number, picture in enumerate(some):
-            PIL.Image.fromarray(picture).resize((60, 40)).save(root / name / f"{number}.png")
-    (root / "cifar10").mkdir()
-    images = pixels.integers(30, 220, (12, 32, 32, 3), dtype=np.uint8)
-    noise = pixels.choice(np.array([-8, 8]), images.shape)
-    labels = np.arange(12) % 10
-    np.savez(root / "cifar10/clean.npz", images=images, labels=labels)
-    np.savez(root / "cifar10/poisoned_tap.npz", images=(images + noise).astype(np.uint8), labels=labels)
-    return root
-
-
-def entry(name, root):
-    """The entry, of the folders at hand and without the slower methods."""
-    folders = {"voc": str(root / "photos"), "eurosat": str(root / "fields")}
-    found = FIGURES[name]
-    against = tuple(folders.get(other, other) for other in found.against)
-    methods = tuple(method for method in found.methods if method in ("saliency", "relax", "repeat"))
-    return replace(found, dataset=folders.get(found.dataset, found.dataset), against=against, methods=methods)
-
-
-def asked(name, root, *, images=2, preset=PRESET, rows=None, seed=0):
-    worker = Worker(device="cpu", root=root)
-    return Asked(
-        entry=entry(name, root),
-        network=NETWORK,
-        preset=preset,
-        worker=worker,
-        images=images,
-        seed=seed,
-        rows=rows,
-    )
-
-
-def figure(name, root, **options):
-    found = DRAWINGS[name](asked(name, root, **options))
-    found.draw_without_rendering()
-    return found
-
-
-def said(found):
-    titles = [legend.get_title() for legend in found.legends]
-    return [text.get_text() for text in (*found.texts, *titles)] + [found.get_suptitle()]
-
-
-def maps(found):
-    """Arrays drawn as maps, over the faint photo."""
-    return [np.asarray(axes.images[-1].get_array()) for axes in found.axes if len(axes.images) == 2]
 
 
 def test_every_figure_is_named_placed_and_has_one_drawing():
@@ -228,89 +147,6 @@ def test_an_example_is_of_one_image_however_many_are_asked_for(root):
     one, two = (said(figure("threshold-example", root, images=many)) for many in (1, 2))
     assert one == two
     assert any(text.startswith("photos, ") and text.endswith("tiny  ·  8 masks") for text in one)
-
-
-def test_similarities_are_of_all_images_and_masks(root):
-    axes = figure("similarity-range", root).axes[0]
-    assert sum(patch.get_height() for patch in axes.patches) == 2 * 8
-    assert axes.get_title() == "2 images × 8 masks"
-
-
-def rows_of(scores):
-    """Rows from elsewhere: by dataset and image a number, or why there is none."""
-    seen = []
-
-    def rows(setting, numbers):
-        seen.append((setting, list(numbers)))
-        for number in numbers:
-            value = scores(setting, number)
-            failure = value if isinstance(value, str) else None
-            numbers_of = {} if failure else {"mean.importance": -value, "mean.uncertainty": value}
-            yield Row(
-                key=str(number),
-                dataset=setting.dataset,
-                image=str(number),
-                encoder="tiny",
-                method="",
-                measure="Maps",
-                seed=0,
-                scores=numbers_of,
-                failure=failure,
-                setting="",
-            )
-
-    return rows, seen
-
-
-def test_histograms_show_the_rows_given_by_method_and_how_well_they_tell(root):
-    def score(setting, number):
-        unknown = Path(setting.dataset).name == "fields"
-        return 1.0 + number + (10 if unknown and isinstance(setting.method, rx.Repeat) else 0)
-
-    rows, seen = rows_of(score)
-    these = asked("ood-histograms", root, rows=rows)
-    found = DRAWINGS["ood-histograms"](replace(these, entry=replace(these.entry, methods=COMPARED)))
-    titles = [axes.get_title().split("\n") for axes in found.axes]
-    assert [name for name, _ in titles] == [
-        "Saliency",
-        "Guided backpropagation",
-        "Integrated gradients",
-        "RELAX",
-        "REPEAT",
-    ]
-    assert [area for _, area in titles] == ["AUROC 0.50"] * 4 + ["AUROC 1.00"]
-    assert [text.get_text() for text in found.legends[0].get_texts()] == ["photos (2)", "fields (2)"]
-    assert [setting.method for setting, _ in seen[::2]] == [PRESET.method(name) for name in COMPARED]
-    assert all(setting.protocol == "paper" and sorted(numbers) == [0, 1] for setting, numbers in seen)
-
-
-def test_what_fails_is_left_out_of_histograms_unless_all_does(root):
-    some, _ = rows_of(lambda setting, number: "no codes" if number == 0 else 2.0)
-    found = figure("ood-histograms", root, rows=some)
-    assert [text.get_text() for text in found.legends[0].get_texts()] == ["photos (1)", "fields (1)"]
-    none, _ = rows_of(lambda setting, number: "no codes")
-    with pytest.raises(rx.RepeatError, match=r"^ood-histograms: nothing of .*photos could be explained \(no codes\)$"):
-        figure("ood-histograms", root, rows=none)
-
-
-def test_half_of_the_images_are_poisoned_and_none_is_both(root):
-    rows, seen = rows_of(lambda setting, number: number + (3.5 if "+" in setting.dataset else 0.0))
-    found = figure("poison-histograms", root, images=12, rows=rows)
-    (poisoned, some), (clean, others) = [(setting.dataset, numbers) for setting, numbers in seen]
-    assert (poisoned, clean) == ("cifar10+tap", "cifar10")
-    assert sorted(some + others) == list(range(12))
-    assert len(some) == len(others) == 6
-    known, unknown = torch.tensor(others).double(), torch.tensor(some).double() + 3.5
-    split = detect.mixture(torch.cat((known, unknown)))
-    expected = detect.roc(split.log_odds(known), split.log_odds(unknown))
-    *_, right = found.axes
-    np.testing.assert_array_equal(right.lines[2].get_xdata(), expected.false)
-    np.testing.assert_array_equal(right.lines[2].get_ydata(), expected.true)
-    legend = [text.get_text() for text in found.legends[0].get_texts()]
-    assert legend[:2] == ["clean (6)", "poisoned (6)"]
-    assert legend[3] == f"uncertainty, AUROC {expected.area:.2f}"
-    assert [axes.get_title() for axes in found.axes] == ["mean importance", "mean uncertainty", "ROC of the mixture"]
-    assert any("CIFAR-10 under TAP, not the paper's poison" in text for text in said(found))
 
 
 def test_nothing_but_the_poison_differs_between_an_image_and_itself_poisoned(root, tmp_path):
