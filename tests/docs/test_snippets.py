@@ -39,7 +39,7 @@ def test_every_block_of_a_page(page, monkeypatch, capsys, record_property):
             assert quoted(block), f"{block.where}: these lines are not in the source any more"
             done["quotations found in the source"] += 1
         elif block.language in SHOWN:
-            hides = re.search(r"^(repeat-xai |make |import repeat_xai)", block.text, re.MULTILINE)
+            hides = re.search(r"^(\S*\$ +)?(repeat-xai |make |import repeat_xai)", block.text, re.MULTILINE)
             assert not hides, f"{block.where}: something to be run, shown as {block.language}"
             done["blocks only shown"] += 1
         else:

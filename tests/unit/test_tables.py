@@ -83,13 +83,14 @@ def test_csv_holds_every_number_in_full(table):
     assert (rows[1]["printed"], rows[5]["mean"]) == ("2.1", "")
 
 
-@pytest.mark.parametrize("width", [100, 40])
-def test_on_screen_nothing_is_left_out(table, width):
-    console = Console(width=width, record=True, file=io.StringIO())
-    console.print(on_screen(table))
-    said = console.export_text()
-    assert "…" not in said
-    assert "3.000 [2.900, 3.300]" in said or width == 40
+def test_on_screen_nothing_is_left_out(table):
+    said = {}
+    for width in (100, 40):
+        console = Console(width=width, record=True, file=io.StringIO())
+        console.print(on_screen(table))
+        said[width] = console.export_text()
+    assert "3.000 [2.900, 3.300]" in said[100]
+    assert sorted("".join(said[40].split()).replace("─", "")) == sorted("".join(said[100].split()).replace("─", ""))
 
 
 def test_names_that_look_like_markup_and_numbers_without_an_interval_are_shown(table):
