@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
 import os
-import threading
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.calls import tell
+from repeat_xai.encoders import export
 from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, pooled, sized
 from repeat_xai.encoders.weights import described
 from repeat_xai.errors import EncoderError, choose, lacks_memory, reason
@@ -28,8 +24,6 @@ if TYPE_CHECKING:
 
 AGREES = 1e-4
 """How far an exported network's codes may be from torch's, as a share of the largest value."""
-EXPORTING = threading.Lock()
-"""One at a time: while exporting, what torch says is not heard anywhere in the process."""
 ERRORS = 3
 """ONNX Runtime's level of logging at which it only tells of errors."""
 
@@ -118,13 +112,11 @@ def _beside(path: Path) -> list[Path]:
 def exported(module: nn.Module, probe: Mapping[str, Tensor]) -> Callable[[Mapping[str, Tensor]], Tensor]:
     """The module by ONNX Runtime, for inputs such as the probe; refused where it does not give the same codes."""
     try:
-        with EXPORTING, torch.no_grad(), evaluating(module), _quietly():
+        with torch.no_grad(), evaluating(module):
             codes = module(**probe)
             if not isinstance(codes, Tensor):
                 raise TypeError(f"{type(codes).__name__} is no tensor")
-            program = torch.onnx.export(module, kwargs=dict(probe), dynamo=True, verbose=False)
-            assert program is not None
-            session = _session(program.model_proto.SerializeToString())
+            session = _session(export.model(module, probe))
         found = _run(session, probe)
     except Exception as error:  # the exporter meets what it cannot do with errors of every kind
         if lacks_memory(error):
@@ -149,17 +141,3 @@ def _run(session: Any, inputs: Mapping[str, Tensor]) -> Tensor:
     """The first output; an input that the network does not use is left out."""
     feed = {source.name: inputs[source.name].contiguous().numpy() for source in session.get_inputs()}
     return torch.from_numpy(session.run([session.get_outputs()[0].name], feed)[0])
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """The exporter speaks to its own developers."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    unheard = io.StringIO()
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(unheard), contextlib.redirect_stderr(unheard):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

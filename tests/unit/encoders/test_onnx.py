@@ -1,9 +1,7 @@
 """Encoders by ONNX Runtime: files of one's own, and torch's own networks exported."""
 
-import logging
 import sys
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -134,15 +132,6 @@ def test_weights_beside_the_file_are_part_of_what_it_is(tmp_path):
     assert "net.onnx.data" in first
     network[1].weight.data.neg_()
     assert rx.load_encoder(export(network, tmp_path / "net.onnx")).weights != first
-
-
-def test_threads_that_export_at_once_leave_the_process_as_it_was(network):
-    before = sys.stdout, logging.root.manager.disable
-    encoders = [rx.load_encoder(network) for _ in range(3)]
-    with ThreadPoolExecutor(3) as pool:
-        maps = list(pool.map(lambda e: rx.Relax(masks=600).explain(e, photo_like(e), seed=0), encoders))
-    assert (sys.stdout, logging.root.manager.disable) == before
-    assert [found.provenance["ran"]["runtime"] for found in maps] == ["onnxruntime"] * 3
 
 
 def test_too_little_memory_to_export_halves_the_batch(network, monkeypatch):

@@ -1,0 +1,66 @@
+"""Networks exported on threads, beside others who use torch."""
+
+import logging
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import nn
+
+import repeat_xai as rx
+from repeat_xai.encoders import export
+
+PROBE = {"input": torch.zeros(2, 3, 24, 20)}
+
+
+def aside(task):
+    """What the task gives on another thread, and how often torch was used here meanwhile."""
+    used = 0
+    with ThreadPoolExecutor(1) as pool:
+        under_way = pool.submit(task)
+        while not under_way.done():
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(used)
+            used += 1
+    return under_way.result(), used
+
+
+def test_threads_export_while_others_use_torch(network):
+    before = sys.stdout, logging.root.manager.disable
+    encoders = [rx.load_encoder(network) for _ in range(2)]
+    image = rx.load_image(torch.rand(3, 24, 20), encoders[0])
+
+    def explained():
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(lambda e: rx.Relax(masks=600).explain(e, image, seed=0), encoders))
+
+    found, used = aside(explained)
+    assert used > 10
+    assert [one.provenance["ran"]["runtime"] for one in found] == ["onnxruntime"] * 2
+    assert torch.equal(found[0].importance, found[1].importance)
+    assert (sys.stdout, logging.root.manager.disable) == before
+
+
+def test_a_model_is_the_same_wherever_it_is_made(network):
+    made, _ = aside(lambda: export.model(network.eval(), PROBE))
+    assert made == export.model(network, PROBE)
+
+
+class Hooked(nn.Identity):
+    def __init__(self):
+        super().__init__()
+        self.register_forward_hook(lambda *_: None)
+
+
+@pytest.mark.parametrize(("module", "words"), [(nn.Unfold(99), "spatial size"), (Hooked(), "pickle")])
+def test_what_goes_wrong_there_is_said_in_a_line(module, words):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(Exception, match=words) as caught:
+        pool.submit(export.model, module, PROBE).result()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_process_that_is_killed_is_an_error(network, monkeypatch):
+    monkeypatch.setattr(export, "ANSWERING", "import os; os.kill(os.getpid(), 9)")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="ended with -9"):
+        pool.submit(export.model, network, PROBE).result()
