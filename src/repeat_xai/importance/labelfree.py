@@ -145,8 +145,8 @@ def attribute_here(
         found = attribution(g, x)
         if method.reference is None and (found * x).abs().sum() < FLAT * (g.code @ g.code):
             warnings.warn(
-                f"{encoder.name} gives codes of constant length, to which gradients at the image are blind: "
-                "what is left is rounding; give a reference, or use integrated gradients or RELAX",
+                f"{encoder.name}, {encoder.weights}: codes of constant length, to which gradients at the image are "
+                "blind; what is left is rounding: give a reference, or use integrated gradients or RELAX",
                 stacklevel=2,
             )
         return found
