@@ -3,7 +3,8 @@
     P(unknown | s) = w₂ N(s; μ₂, σ₂) / (w₁ N(s; μ₁, σ₁) + w₂ N(s; μ₂, σ₂))            μ₁ ≤ μ₂
 
 The component of the higher mean is the unknown one: uncertainty is larger there. Whether there are two kinds at all is
-judged by the Bayesian information criterion against a single normal distribution.
+judged by the Bayesian information criterion against a single normal distribution; a kind is of several images, as a
+distribution shrunk onto one or two of them explains those as well as one likes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 FEWEST = 4
-"""Images; two distributions have five parameters, and fewer say nothing about them."""
+"""Images of a kind, and of all: fewer say nothing about a distribution."""
 STARTS = 10
 STRONG = 10.0
 """A gain in the criterion that counts as strong evidence (Kass and Raftery 1995)."""
@@ -39,17 +40,20 @@ class Mixture:
     deviations: tuple[float, float]
     gain: float
     """By how much the criterion prefers two components to one; below zero where one will do."""
+    images: int
 
     @property
     def separates(self) -> bool:
         """Whether there is strong evidence of two kinds."""
-        return self.gain > STRONG
+        return self.gain > STRONG and self._fewer >= FEWEST
 
     @property
     def statement(self) -> str:
         """What may be said of it, plainly."""
         if self.separates:
             return f"two kinds of image: {self.weights[1]:.0%} lie in the component of higher uncertainty"
+        if self.gain > STRONG:
+            return f"no two kinds of image: those that stand apart are too few ({self._fewer})"
         return "no two kinds of image: one normal distribution describes the scores about as well as two"
 
     @property
@@ -82,6 +86,11 @@ class Mixture:
         height: np.ndarray = peak * np.exp(-(((scores - mean) / deviation) ** 2) / 2)
         return height
 
+    @property
+    def _fewer(self) -> int:
+        """Images of the smaller component."""
+        return round(min(self.weights) * self.images)
+
     def _odds(self, score: float) -> float:
         return self.log_odds(torch.tensor([score], dtype=torch.float64)).item()
 
@@ -98,7 +107,13 @@ def mixture(scores: Float[Tensor, " images"], *, starts: int = STARTS, seed: int
     centre, scale = float(values.mean()), float(values.std())
     if scale <= 1e-12 * max(1.0, abs(centre)):
         same = abs(centre) * 1e-12 + 1e-300
-        return Mixture(weights=(0.5, 0.5), means=(centre, centre), deviations=(same, same), gain=-math.inf)
+        return Mixture(
+            weights=(0.5, 0.5),
+            means=(centre, centre),
+            deviations=(same, same),
+            gain=-math.inf,
+            images=len(values),
+        )
     rows = ((values - centre) / scale)[:, None]
     state = fold(seed, "mixture") % 2**32
     one, two = (GaussianMixture(n, n_init=starts if n > 1 else 1, random_state=state).fit(rows) for n in (1, 2))
@@ -112,4 +127,5 @@ def mixture(scores: Float[Tensor, " images"], *, starts: int = STARTS, seed: int
         means=(means[0], means[1]),
         deviations=(deviations[0], deviations[1]),
         gain=float(one.bic(rows) - two.bic(rows)),
+        images=len(values),
     )

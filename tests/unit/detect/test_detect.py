@@ -54,6 +54,15 @@ def test_one_kind_is_said_to_be_one():
     assert mixture(drawn(100)).statement.startswith("no two kinds")
 
 
+def test_one_image_apart_is_no_kind():
+    found = mixture(torch.cat((drawn(9) * 1e-3, torch.ones(1))))
+    assert found.gain > 10
+    assert not found.separates
+    assert found.statement == "no two kinds of image: those that stand apart are too few (1)"
+    assert sum(mixture(drawn(6, seed=seed)).separates for seed in range(40)) == 0
+    assert mixture(torch.cat((drawn(9) * 1e-3, 1 + drawn(4, seed=1) * 1e-3))).separates
+
+
 def test_images_all_alike_are_one_kind():
     found = mixture(torch.full((9,), 0.3))
     assert not found.separates
