@@ -77,7 +77,7 @@ class Reproduction:
         """The paper's of these names, and those given."""
         paper = {f"torchvision:{name}": Network(name=f"torchvision:{name}", fit=SIDE) for name in paper_names}
         given = {network.name: network for network in self.networks}
-        distinct(list((paper | given).values()))
+        distinct([*self.networks, *(one for name, one in paper.items() if name not in given)])
         wanted = [name for name in paper if name in given or not self.only_these]
         return [(paper | given)[name] for name in dict.fromkeys((*wanted, *given))]
 

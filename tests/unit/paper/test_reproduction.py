@@ -98,6 +98,13 @@ def test_a_given_encoder_takes_the_place_of_the_papers_of_its_name(root):
     assert [network.label for network in only] == ["resnet50", "squeezenet1_1"]
 
 
+@pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:squeezenet1_1", "timm:resnet50"])
+def test_encoders_that_a_table_would_call_the_same_are_refused(name):
+    asked = Reproduction(networks=(TINY, Network(name=name, fit=224)))
+    with pytest.raises(rx.RepeatError, match=f"two encoders are called {name.split(':')[1]} in the table"):
+        asked.encoders(["resnet50"])
+
+
 def test_another_encoder_is_not_shown_as_the_papers(root):
     named_alike = Network(name="timm:resnet50", weights="random")
     for only_these in (False, True):
