@@ -213,6 +213,22 @@ def test_what_is_written_while_the_page_is_closed_goes_too(desk, upload, monkeyp
     assert files(desk) == []
 
 
+def test_nothing_is_written_once_the_page_is_closed(desk, upload, monkeypatch):
+    desk.receive("me", upload)
+    under_way = desk.begin("me", FORM._replace(masks=100))
+    real = under_way.states
+
+    def closed_meanwhile():
+        for state in real():
+            if state.found:
+                desk.sessions.end("me")
+            yield state
+
+    monkeypatch.setattr(under_way, "states", closed_meanwhile)
+    assert not any(one.pages or one.files for one in desk.work("me"))
+    assert files(desk) == []
+
+
 def test_work_is_done_once(desk):
     desk.pick("me", 1)
     desk.begin("me", FORM)

@@ -75,6 +75,15 @@ def test_cancelled_it_calls_the_encoder_no_more(shelf, monkeypatch):
     assert len(heard) == count
 
 
+def test_cancelled_at_the_last_moment_it_stays_so(shelf, monkeypatch):
+    work = job(shelf, wanted("relax", masks=20))
+    real = Run.explanation
+    monkeypatch.setattr(Run, "explanation", lambda run: (real(run), work.cancel())[0])
+    assert list(work.states())[-1].end == "cancelled"
+    assert until(lambda: not any("_work" in thread.name for thread in threading.enumerate()))
+    assert (work.state.end, work.state.found) == ("cancelled", ())
+
+
 def test_cancelled_before_it_began_it_does_nothing(shelf):
     work = job(shelf, wanted(network=Network(name="torchvision:nothing")))
     work.cancel()
