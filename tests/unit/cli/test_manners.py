@@ -140,3 +140,14 @@ def test_an_interrupt_while_loading_is_a_line_and_130(photo, tmp_path, after):
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130
     assert re.fullmatch(r"repeat-xai: interrupted.*\n", said)
+
+
+def test_an_interrupt_while_loading_passes_through_nothing():
+    code = (
+        "import os, signal, repeat_xai.cli\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "try:\n    with repeat_xai.cli.leaving_at_once():\n        os.kill(os.getpid(), signal.SIGINT)\n"
+        "except BaseException:\n    print('passed through')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "repeat-xai: interrupted\n")

@@ -1,6 +1,8 @@
 """Networks exported on threads, beside others who use torch."""
 
+import importlib
 import logging
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -42,9 +44,15 @@ def test_threads_export_while_others_use_torch(network):
     assert (sys.stdout, logging.root.manager.disable) == before
 
 
-def test_a_model_is_the_same_wherever_it_is_made(network):
-    made, _ = aside(lambda: export.model(network.eval(), PROBE))
-    assert made == export.model(network, PROBE)
+def test_a_network_of_ones_own_file_is_found_there_and_may_print(tmp_path, monkeypatch):
+    (tmp_path / "talkative.py").write_text(
+        "print('imported')\nimport torch\nclass Net(torch.nn.Conv2d):\n"
+        "    def __setstate__(self, state):\n        print('made')\n        super().__setstate__(state)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("talkative").Net(3, 4, 5).eval()
+    made, _ = aside(lambda: export.model(module, PROBE))
+    assert made == export.model(module, PROBE)
 
 
 class Hooked(nn.Identity):
@@ -58,6 +66,13 @@ def test_what_goes_wrong_there_is_said_in_a_line(module, words):
     with ThreadPoolExecutor(1) as pool, pytest.raises(Exception, match=words) as caught:
         pool.submit(export.model, module, PROBE).result()
     assert "\n" not in str(caught.value)
+
+
+def test_ctrl_c_does_not_reach_the_process(network, monkeypatch):
+    monkeypatch.setattr(export, "ANSWERING", "import os, sys; sys.exit(f'group {os.getpgid(0)}')")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match=r"group \d+") as caught:
+        pool.submit(export.model, network, PROBE).result()
+    assert str(caught.value) != f"group {os.getpgid(0)}"
 
 
 def test_a_process_that_is_killed_is_an_error(network, monkeypatch):
