@@ -47,6 +47,7 @@ class Ranked(NamedTuple):
 
     scores: list[Score]
     unknown: list[float | None]
+    """None where the mixture does not separate: any number would mislead."""
     below: list[float | None]
     mixture: Mixture | None
     """None where there are too few images for one."""
@@ -68,11 +69,12 @@ def ranked(scores: Sequence[Score], reference: Sequence[Score], *, seed: int) ->
         torch.tensor([score.uncertainty for score in some], dtype=torch.float64) for some in (found, reference)
     )
     below = [(known < value).double().mean().item() if len(known) else None for value in values]
+    nothing: list[float | None] = [None] * len(found)
     try:
         split = mixture(torch.cat((values, known)), seed=seed)
     except ConfigurationError:
-        return Ranked(found, [None] * len(found), below, None)
-    return Ranked(found, list(split.posterior(values).tolist()), below, split)
+        return Ranked(found, nothing, below, None)
+    return Ranked(found, split.posterior(values).tolist() if split.separates else nothing, below, split)
 
 
 def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:

@@ -71,11 +71,8 @@ def screened(
     if not entries:
         return None
     known = [score.uncertainty for score in reference]
-    said = statement(result)
-    if result.mixture is not None and not result.mixture.separates:
-        said += "; how likely an image is to be unknown then means little"
     scores = chart([score.uncertainty for score in result.scores], known, result.mixture)
-    return _written(entries, folder, kind="screen", notes=_told(failed), said=said, scores=scores)
+    return _written(entries, folder, kind="screen", notes=_told(failed), said=statement(result), scores=scores)
 
 
 def _written(

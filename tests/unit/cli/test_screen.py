@@ -14,7 +14,7 @@ from skimage import data
 
 import repeat_xai as rx
 from repeat_xai.gallery import Files
-from repeat_xai.screen import Ranked, Score, write
+from repeat_xai.screen import Ranked, Score, ranked, write
 
 FEW = ["--masks", 40, "--repeats", 2]
 
@@ -84,9 +84,19 @@ def test_the_table_is_parquet_too_with_numbers_as_they_are(folder, monkeypatch, 
         maps = rx.Explanation.load(row["panel"].removesuffix("png") + "npz")
         assert plain["uncertainty"] == maps.uncertainty.double().mean().item()
         assert f"{plain['uncertainty']:.9g}" == row["uncertainty"]
-        assert f"{plain['unknown']:.6f}" == row["unknown"]
+        assert (plain["unknown"], row["unknown"]) == (None, "")  # six images of two photos are no two kinds
         assert (plain["below"] is None) == (row["below"] == "") == (not reference)
         assert plain["below"] is None or f"{plain['below']:.6f}" == row["below"]
+
+
+def test_only_two_kinds_give_an_image_a_probability(tmp_path):
+    def at(*values):
+        return ranked([Score(Path("a.png"), Files.of(tmp_path, "a"), value) for value in values], [], seed=0)
+
+    apart = at(*np.linspace(0.10, 0.11, 8), *np.linspace(0.20, 0.21, 8))
+    assert [round(value, 6) for value in apart.unknown] == [1.0] * 8 + [0.0] * 8
+    assert at(*np.linspace(0.10, 0.11, 8), 0.2).unknown == [None] * 9
+    assert at(0.1, 0.2).unknown == [None] * 2
 
 
 def test_odd_names_are_written_as_far_as_they_can_be(tmp_path, encoder, image):
