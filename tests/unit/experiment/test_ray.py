@@ -29,7 +29,6 @@ SMALL = {"object_store_memory": 80 * 2**20}
 ALONE = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on loopback only
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_AUTH_MODE": "disabled",
     "OMP_NUM_THREADS": "1",
     "PYTHONPATH": str(Path(__file__).parents[2]),
 }
