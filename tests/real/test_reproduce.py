@@ -13,7 +13,7 @@ from repeat_xai.experiment import columns
 from repeat_xai.paper.figures import FIGURES
 from repeat_xai.paper.tables import TABLES
 
-FEW = ("--masks", 8, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2, "--draws", 1, "--device", "cpu")
+FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2, "--draws", 1, "--device", "cpu")
 
 
 @pytest.mark.real
