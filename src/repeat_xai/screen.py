@@ -89,7 +89,8 @@ def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
     _write_parquet(rows, folder / "screen.parquet")
     said: dict[str, Any] = {**about, "images": len(result.scores), "statement": statement(result)}
     if result.mixture is not None:
-        fitted = asdict(result.mixture) | {"threshold": result.mixture.threshold}
+        cut = result.mixture.threshold if result.mixture.separates else None
+        fitted = asdict(result.mixture) | {"threshold": cut}
         said["mixture"] = {key: None if value == -math.inf else value for key, value in fitted.items()}
     with writing(folder / "screen.json") as draft:
         draft.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")

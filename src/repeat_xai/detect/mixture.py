@@ -4,7 +4,7 @@
 
 The component of the higher mean is the unknown one: uncertainty is larger there. Whether there are two kinds at all is
 judged by the Bayesian information criterion against a single normal distribution; a kind is of several images, as a
-distribution shrunk onto one or two of them explains those as well as one likes.
+distribution shrunk onto one of them, or onto copies of it, explains those as well as one likes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ class Mixture:
     deviations: tuple[float, float]
     gain: float
     """By how much the criterion prefers two components to one; below zero where one will do."""
-    images: int
+    fewer: int
+    """Images of the smaller kind, those of equal scores counted once."""
 
     @property
     def separates(self) -> bool:
         """Whether there is strong evidence of two kinds."""
-        return self.gain > STRONG and self._fewer >= FEWEST
+        return self.gain > STRONG and self.fewer >= FEWEST
 
     @property
     def statement(self) -> str:
@@ -53,7 +54,7 @@ class Mixture:
         if self.separates:
             return f"two kinds of image: {self.weights[1]:.0%} lie in the component of higher uncertainty"
         if self.gain > STRONG:
-            return f"no two kinds of image: those that stand apart are too few ({self._fewer})"
+            return f"images that stand apart: {self.fewer}, too few to be a kind of their own"
         return "no two kinds of image: one normal distribution describes the scores about as well as two"
 
     @property
@@ -86,11 +87,6 @@ class Mixture:
         height: np.ndarray = peak * np.exp(-(((scores - mean) / deviation) ** 2) / 2)
         return height
 
-    @property
-    def _fewer(self) -> int:
-        """Images of the smaller component."""
-        return round(min(self.weights) * self.images)
-
     def _odds(self, score: float) -> float:
         return self.log_odds(torch.tensor([score], dtype=torch.float64)).item()
 
@@ -112,12 +108,12 @@ def mixture(scores: Float[Tensor, " images"], *, starts: int = STARTS, seed: int
             means=(centre, centre),
             deviations=(same, same),
             gain=-math.inf,
-            images=len(values),
+            fewer=0,
         )
     rows = ((values - centre) / scale)[:, None]
     state = fold(seed, "mixture") % 2**32
     one, two = (GaussianMixture(n, n_init=starts if n > 1 else 1, random_state=state).fit(rows) for n in (1, 2))
-    order = np.argsort(two.means_[:, 0])
+    order, kinds = np.argsort(two.means_[:, 0]), two.predict(rows)
     weights, means, deviations = (
         tuple(float(v) for v in parameter[order])
         for parameter in (two.weights_, two.means_[:, 0] * scale + centre, np.sqrt(two.covariances_[:, 0, 0]) * scale)
@@ -127,5 +123,5 @@ def mixture(scores: Float[Tensor, " images"], *, starts: int = STARTS, seed: int
         means=(means[0], means[1]),
         deviations=(deviations[0], deviations[1]),
         gain=float(one.bic(rows) - two.bic(rows)),
-        images=len(values),
+        fewer=min(len(np.unique(values[kinds == kind])) for kind in (0, 1)),
     )

@@ -16,9 +16,13 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.errors import reason
+from repeat_xai.errors import lacks_memory, reason
 
 ANSWERING = "from repeat_xai.encoders.export import answer; answer()"
+LONGEST = 600.0
+"""Seconds that exporting may take."""
+_at_work: set[subprocess.Popen[bytes]] = set()
+"""Processes that export."""
 
 
 def model(module: nn.Module, probe: Mapping[str, Tensor]) -> bytes:
@@ -39,19 +43,36 @@ def _here(module: nn.Module, probe: Mapping[str, Tensor]) -> bytes:
 
 
 def _elsewhere(module: nn.Module, probe: Mapping[str, Tensor]) -> bytes:
-    """By a process that Ctrl-C does not reach: it is for this one."""
-    done = subprocess.run(
-        [sys.executable, "-c", ANSWERING],
-        input=pickle.dumps((module, dict(probe))),
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    """By a process that imports what can be imported here; Ctrl-C is not for it but for this one."""
+    given = pickle.dumps((module, dict(probe)))
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", ANSWERING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if isinstance(place, str))},
         start_new_session=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise RuntimeError(said[-1] if said else f"its process ended with {done.returncode}")
-    return done.stdout
+    ) as process:
+        _at_work.add(process)
+        try:
+            made, said = process.communicate(given, timeout=LONGEST)
+        finally:
+            abandoned = process not in _at_work
+            _at_work.discard(process)
+            process.kill()
+    if abandoned:
+        raise RuntimeError("it was abandoned")
+    if process.returncode < 0:
+        raise RuntimeError("its process was killed, perhaps out of memory")
+    if process.returncode > 0:
+        raise RuntimeError(said.decode(errors="replace").strip().splitlines()[-1])
+    return made
+
+
+def abandon() -> None:
+    """End every process that exports, for a program that ends."""
+    while _at_work:
+        _at_work.pop().kill()
 
 
 def answer() -> None:
@@ -61,7 +82,7 @@ def answer() -> None:
         try:
             given_back.write(_here(*pickle.load(sys.stdin.buffer)))
         except Exception as error:  # the exporter meets what it cannot do with errors of every kind
-            sys.exit(reason(error.__cause__ or error))
+            sys.exit("out of memory" if lacks_memory(error) else reason(error.__cause__ or error))
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ class Chart:
 
     bars: Sequence[Bar]
     curves: Sequence[str]
-    """The components of the mixture as paths, the known one first; none where one distribution will do."""
+    """The components of the mixture as paths, the known one first; none where it does not separate."""
     ticks: Sequence[tuple[float, str]]
     cut: tuple[float, str] | None
     """Where both components are as likely."""

@@ -15,6 +15,9 @@ from repeat_xai.report.folder import INDEX, expect_free
 from repeat_xai.report.template import filled
 from repeat_xai.tables import FORMATS, laid_out, number
 
+FEW = 24
+"""Figures that a reader may want listed before the first table."""
+
 
 class Written(NamedTuple):
     """A table, and what its files are called."""
@@ -38,6 +41,7 @@ def tabulated(
         "title": title,
         "tables": [_table(written) for written in tables],
         "figures": [{"title": f.title, "name": f.page.name, "url": _url(f.picture)} for f in figures],
+        "folded": len(figures) > FEW,
         "missing": missing,
         "about": json.dumps(about, indent=2),
     }

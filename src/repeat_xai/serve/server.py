@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
+from repeat_xai.encoders import export
 from repeat_xai.errors import ConfigurationError, reason
 from repeat_xai.experiment.setting import Network
 from repeat_xai.serve.desk import Desk
@@ -59,8 +60,13 @@ def serve(
             sessions = Sessions(Path(folder))
             desk = Desk(sessions=sessions, shelf=shelf, encoders=networks, local=host in LOOPBACK)
             address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-            with sessions.ageing():
-                _run(desk, listener, size=size, host=host, ready=lambda: _ready(address, browser=browser, told=told))
+            try:
+                with sessions.ageing():
+                    _run(
+                        desk, listener, size=size, host=host, ready=lambda: _ready(address, browser=browser, told=told)
+                    )
+            finally:
+                export.abandon()
 
 
 @contextmanager

@@ -58,8 +58,10 @@ def test_one_image_apart_is_no_kind():
     found = mixture(torch.cat((drawn(9) * 1e-3, torch.ones(1))))
     assert found.gain > 10
     assert not found.separates
-    assert found.statement == "no two kinds of image: those that stand apart are too few (1)"
-    assert sum(mixture(drawn(6, seed=seed)).separates for seed in range(40)) == 0
+    assert found.statement == "images that stand apart: 1, too few to be a kind of their own"
+    assert sum(mixture(drawn(10, seed=seed)).separates for seed in range(40)) == 0
+    copies = mixture(torch.cat((drawn(20), drawn(20)[0].expand(4))))
+    assert (copies.gain > 10, copies.fewer, copies.separates) == (True, 1, False)
     assert mixture(torch.cat((drawn(9) * 1e-3, 1 + drawn(4, seed=1) * 1e-3))).separates
 
 

@@ -3,15 +3,18 @@
 import importlib
 import logging
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from serving import until
 from torch import nn
 
 import repeat_xai as rx
 from repeat_xai.encoders import export
+from repeat_xai.errors import lacks_memory
 
 PROBE = {"input": torch.zeros(2, 3, 24, 20)}
 
@@ -45,6 +48,10 @@ def test_threads_export_while_others_use_torch(network):
 
 
 def test_a_network_of_ones_own_file_is_found_there_and_may_print(tmp_path, monkeypatch):
+    """Files of the folder one is in are another matter, whatever they are called."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/onnx.py").write_text("raise SystemExit('the wrong file')")
+    monkeypatch.chdir(tmp_path / "here")
     (tmp_path / "talkative.py").write_text(
         "print('imported')\nimport torch\nclass Net(torch.nn.Conv2d):\n"
         "    def __setstate__(self, state):\n        print('made')\n        super().__setstate__(state)\n"
@@ -68,14 +75,38 @@ def test_what_goes_wrong_there_is_said_in_a_line(module, words):
     assert "\n" not in str(caught.value)
 
 
+def test_what_cannot_be_pickled_is_run_by_torch():
+    encoder = rx.load_encoder(nn.Sequential(Hooked(), nn.AvgPool2d(4), nn.Flatten()))
+    image = rx.load_image(torch.rand(3, 24, 20), encoder)
+    found, _ = aside(lambda: rx.Relax(masks=600).explain(encoder, image, seed=0))
+    assert found.provenance["ran"]["runtime"] == "torch"
+
+
+@pytest.mark.parametrize("lack", ["raise MemoryError", "import os; os.kill(os.getpid(), 9)"])
+def test_too_little_memory_there_is_known_for_that(network, monkeypatch, lack):
+    lacking = f"from repeat_xai.encoders import export\ndef lack(*_): {lack}\nexport._here = lack; export.answer()"
+    monkeypatch.setattr(export, "ANSWERING", lacking)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError) as caught:
+        pool.submit(export.model, network, PROBE).result()
+    assert lacks_memory(caught.value)
+
+
+def test_who_waits_is_told_that_it_was_abandoned_or_takes_too_long(network, monkeypatch):
+    monkeypatch.setattr(export, "ANSWERING", "import time; time.sleep(100)")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="abandoned") as caught:
+        waiting = pool.submit(export.model, network, PROBE)
+        assert until(lambda: export._at_work)
+        export.abandon()
+        waiting.result()
+    assert not lacks_memory(caught.value)
+    monkeypatch.setattr(export, "LONGEST", 0.2)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(subprocess.TimeoutExpired):
+        pool.submit(export.model, network, PROBE).result()
+    assert not export._at_work
+
+
 def test_ctrl_c_does_not_reach_the_process(network, monkeypatch):
     monkeypatch.setattr(export, "ANSWERING", "import os, sys; sys.exit(f'group {os.getpgid(0)}')")
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match=r"group \d+") as caught:
         pool.submit(export.model, network, PROBE).result()
     assert str(caught.value) != f"group {os.getpgid(0)}"
-
-
-def test_a_process_that_is_killed_is_an_error(network, monkeypatch):
-    monkeypatch.setattr(export, "ANSWERING", "import os; os.kill(os.getpid(), 9)")
-    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="ended with -9"):
-        pool.submit(export.model, network, PROBE).result()

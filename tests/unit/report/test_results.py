@@ -39,6 +39,13 @@ def test_pictures_are_in_the_page_itself_and_their_pdfs_beside_it(tmp_path):
     assert 'href="curve.pdf"' in text
 
 
+@pytest.mark.parametrize(("count", "listed"), [(24, True), (25, False)])
+def test_many_figures_are_listed_when_asked_for(tmp_path, count, listed):
+    _, figures = run_of(tmp_path)
+    page = tabulated([], figures * count, tmp_path, title="All", about={}).read_text()
+    assert ("<details open>" in page) == listed
+
+
 def test_what_could_not_be_run_is_said_first(tmp_path):
     tables, figures = run_of(tmp_path)
     text = tabulated(tables, figures, tmp_path, title="t", missing=["sanity: voc (not found)"], about={}).read_text()
