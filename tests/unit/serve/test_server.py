@@ -5,10 +5,15 @@ import importlib.util
 import re
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 from command import run_here
+from serving import until
+from torch import nn
 
+from repeat_xai.encoders import export
 from repeat_xai.serve import events, server
 
 
@@ -81,6 +86,24 @@ def test_it_listens_before_it_says_so_and_ends_when_interrupted(monkeypatch):
     server.serve(["torchvision:squeezenet1_1=random"], size=64, device="cpu", port=0, browser=False, told=told)
     assert len(heard) == 1
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_it_does_not_wait_for_what_is_being_exported(monkeypatch):
+    pytest.importorskip("gradio")
+    monkeypatch.setattr(export, "ANSWERING", "import time; time.sleep(100)")
+    with ThreadPoolExecutor(1) as pool:
+
+        def interrupted(*_, **__):
+            waiting.append(pool.submit(export.model, nn.Identity(), {"input": torch.zeros(1, 3, 8, 8)}))
+            assert until(lambda: export._at_work)
+            raise KeyboardInterrupt
+
+        waiting = []
+        monkeypatch.setattr(server, "_run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            server.serve(["torchvision:squeezenet1_1=random"], size=64, device="cpu", port=0, browser=False)
+        with pytest.raises(RuntimeError, match="abandoned"):
+            waiting[0].result(timeout=10)
 
 
 def test_an_encoder_that_is_unknown_is_named_before_anything_is_served(monkeypatch, capsys):
