@@ -102,8 +102,9 @@ def test_only_two_kinds_give_an_image_a_probability(tmp_path):
 def test_odd_names_are_written_as_far_as_they_can_be(tmp_path, encoder, image):
     files = Files.of(tmp_path, "odd")
     rx.Relax(masks=4).explain(encoder, image, seed=0).save(files.maps)
-    write(Ranked([Score(Path("bad\udcff, and\nmore.png"), files, 0.1)], [None], [None], None), tmp_path, {})
+    write(Ranked([Score(Path("bad\udcff, and\nmore.png"), files, 0.1)], [1 / 3], [None], None), tmp_path, {})
     (plain,) = pq.read_table(tmp_path / "screen.parquet").to_pylist()
+    assert (plain["unknown"], rows(tmp_path)[0]["unknown"]) == (1 / 3, "0.333333")
     assert plain["image"] == rows(tmp_path)[0]["image"] == "bad?, and\nmore.png"
 
 

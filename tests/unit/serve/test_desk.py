@@ -6,10 +6,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import PIL.Image
 import pytest
 from serving import until
-from skimage import data
 
 import repeat_xai as rx
 from repeat_xai.errors import ConfigurationError, ImageError, OutputError
@@ -44,14 +42,6 @@ def desk(tmp_path):
         encoders=[Network.of(NAME), Network(name="efficientnet_lite0")],
         local=False,
     )
-
-
-@pytest.fixture
-def upload(tmp_path):
-    path = tmp_path / "uploads" / "cat.png"
-    path.parent.mkdir()
-    PIL.Image.fromarray(data.chelsea()[::4, ::4]).save(path)
-    return path
 
 
 def test_a_photo_given_is_explained_shown_and_kept(desk, upload, monkeypatch):
