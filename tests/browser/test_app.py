@@ -72,7 +72,7 @@ def visit(window, app):
         page = window.new_page()
         opened.append(page)
         page.set_viewport_size({"width": width, "height": 900})
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: complained(f"{message.type}: {message.text}", known))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: asked(request.url))

@@ -94,7 +94,7 @@ def evaluate(
     here = device if executor == "local" else "cpu"
     worker = Worker(device=here, root=data_root, download=download, maps=MapStore(out / "maps.zarr") if maps else None)
     needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
-    if needing and worker.dataset(dataset)[0].mask is None:
+    if needing and not worker.dataset(dataset).masked:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
     starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."

@@ -22,7 +22,10 @@ PlaceOption = Annotated[
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Of processes or ray, if not one for each GPU; on a CPU, one for every four cores."),
+    typer.Option(
+        min=1,
+        help="If not one for each GPU; on CPUs, one for every core of a cluster, or for every four of this machine.",
+    ),
 ]
 AddressOption = Annotated[
     str | None,

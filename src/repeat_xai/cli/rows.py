@@ -13,14 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from repeat_xai.evaluation import Campaign
-from repeat_xai.experiment.probe import cost, first_of, timed
+from repeat_xai.experiment.probe import Cost, cost, first_of
 from repeat_xai.experiment.run import Executor, Work
 from repeat_xai.store import Row
 
 STAMP = re.compile(r" \(\d+ bytes, \d+\)$")
 """What tells whether an image of a folder has changed."""
 LONG = 60.0
-"""Seconds from which it is said beforehand how long it will take."""
+"""Seconds from which it is said how long it will take."""
 
 
 def filled(campaign: Campaign, executor: Executor) -> int:
@@ -28,23 +28,26 @@ def filled(campaign: Campaign, executor: Executor) -> int:
     work = campaign.missing()
     typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.rows:,} rows to make", err=True)
     first, rest = first_of(work)
+    awaited = {campaign.worker.keys(*one)[0]: len(every.numbers) for one, every in zip(first, work, strict=True)}
+    probed, failed = [], 0
     with _bar(_rows(work)) as tell:
-        probed = []
-        for row, waited in timed(campaign.fill(first, executor)):
-            tell(row)
-            probed.append((row, waited))
-        keys = [campaign.worker.keys(*part)[0] for part in first]
-        left = cost(probed, {key: len(part.numbers) - 1 for key, part in zip(keys, work, strict=True)})
-        if left.seconds > LONG:
-            length = timedelta(seconds=round(left.seconds))
-            typer.echo(f"repeat-xai: {left.rows:,} more rows, {left.calls:,} encoder calls, about {length}", err=True)
-        failed = sum(row.failure is not None for row, _ in probed)
-        for row in campaign.fill(rest, executor):
+        for row in campaign.fill([*first, *rest], executor):
             tell(row)
             failed += row.failure is not None
+            if (many := awaited.pop(row.key, None)) is not None:
+                probed.append((row, many))
+                if not awaited:
+                    _foretell(cost(probed, at_once=executor.at_once))
     if failed:
         typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them anew", err=True)
     return failed
+
+
+def _foretell(whole: Cost) -> None:
+    if whole.seconds > LONG:
+        length = timedelta(seconds=round(whole.seconds))
+        line = f"{whole.rows:,} rows, {whole.calls:,} encoder calls, about {length} in all"
+        typer.echo(f"repeat-xai: {line}", err=True)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 import PIL.Image
 
-from repeat_xai.errors import ConfigurationError, at_least
+from repeat_xai.errors import ConfigurationError, ImageError, RepeatError, at_least, reason
 from repeat_xai.seeds import fold, uniforms
 
 if TYPE_CHECKING:
@@ -44,7 +45,20 @@ class Dataset:
         return len(self.keys)
 
     def __getitem__(self, number: int) -> Sample:
-        return self.load(number)
+        try:
+            return self.load(number)
+        except RepeatError:
+            raise
+        except Exception as error:  # Pillow has a kind for every way in which a file can be spoilt
+            raise ImageError(f"{self.keys[number]}: cannot be read ({reason(error)})") from error
+
+    @property
+    def masked(self) -> bool:
+        """Whether it is known where the objects are in the first picture that can be read."""
+        for number in range(len(self)):
+            with suppress(ImageError):
+                return self[number].mask is not None
+        return False
 
     def drawn(self, images: int | None, *, seed: int) -> list[int]:
         """The numbers of some pictures drawn at random, in the order drawn: the first of more are those of fewer."""

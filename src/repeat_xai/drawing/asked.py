@@ -115,7 +115,7 @@ class Asked:
         for number in self.numbers(self.entry.dataset):
             try:
                 yield self.image(self.entry.dataset, number)
-            except (RepeatError, OSError) as error:
+            except RepeatError as error:
                 warnings.warn(f"{self.entry.name}: left out: {error}", stacklevel=2)
 
     def explained(self, method: str, image: Image) -> Explanation:
@@ -124,14 +124,8 @@ class Asked:
 
     def note(self, *words: str) -> str:
         """What the figure is of, in one line."""
-        return "  ·  ".join((*words, self.network.label, *self.budget))
-
-    @property
-    def budget(self) -> tuple[str, ...]:
-        masks = self.preset.relax.masks
-        if self.preset.estimator == "fast":
-            return (f"{masks} masks, estimated from a pool",)
-        return (f"{self.preset.repeats} repeats of {masks} masks",)
+        budget = f"{self.preset.repeats} repeats of {self.preset.relax.masks} masks"
+        return "  ·  ".join((*words, self.network.label, budget))
 
 
 def called(dataset: str) -> str:

@@ -1,7 +1,7 @@
 """Work for workers elsewhere: cut into batches, answered row by row, and tried again when a worker dies.
 
 What is left of a batch whose worker died is tried image by image, so that the one that kills workers is found and the
-others are done; it is given up after a few deaths, which its row tells.
+others are done; it is given up after a few deaths, which its row tells. For a machine that is lost no image is blamed.
 """
 
 from __future__ import annotations
@@ -121,10 +121,10 @@ class Queue:
         self._barren = 0
         yield row
 
-    def lose(self, batch: Batch, why: str) -> Iterator[Row]:
-        """The worker of a batch died: what is left of it is tried again, or given up."""
+    def lose(self, batch: Batch, why: str, *, blamed: bool = True) -> Iterator[Row]:
+        """The worker of a batch died: what is left of it is tried again, or given up if an image of it is to blame."""
         self.mourn(why)
-        deaths = batch.deaths + 1
+        deaths = batch.deaths + blamed
         for number, key in batch.left.items():
             if deaths > self._retries:
                 times = "once" if deaths == 1 else f"{deaths} times"

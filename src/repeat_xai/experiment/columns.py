@@ -176,6 +176,8 @@ class Detection:
         except ConfigurationError:  # too few codes to judge others by
             return NOTHING
         undefined = int((~known.isfinite()).sum() + (~unknown.isfinite()).sum())
+        if self.baseline is not None:
+            undefined += sum(row is None for setting in self.settings(case) for row in found(setting))
         known, unknown = known[known.isfinite()], unknown[unknown.isfinite()]
         if not len(known) or not len(unknown):
             return NOTHING._replace(undefined=undefined)
@@ -283,9 +285,12 @@ class OverRuns:
 
     def cell(self, case: Case, found: Found) -> Summary:
         runs = [self.column.cell(one, found) for one in self._runs(case)]
-        means = [float("nan") if run.mean is None else run.mean for run in runs]
+        means = [run.mean for run in runs if run.mean is not None]
+        images, undefined = min(run.images for run in runs), sum(run.undefined for run in runs)
+        if len(means) < self.runs:
+            return NOTHING._replace(images=images, undefined=undefined)
         over = summary(torch.tensor(means, dtype=torch.float64))
-        return over._replace(low=None, high=None, images=runs[0].images, undefined=runs[0].undefined)
+        return over._replace(low=None, high=None, images=images, undefined=undefined)
 
     def _runs(self, case: Case) -> list[Case]:
         seed = case.setting.seed

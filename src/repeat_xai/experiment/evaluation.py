@@ -64,7 +64,8 @@ class Evaluation:
             raise ConfigurationError(f"two datasets have the same name among {', '.join(names)}; rename one")
         if "emprt" in self.metrics and any(network.name.startswith("onnx:") for network in self.networks):
             raise ConfigurationError("emprt randomises weights, which an ONNX file does not let us; leave one out")
-        if "poison" in self.metrics and not all(name.startswith("cifar10+") for name in self.against):
+        poisoned = self.dataset == "cifar10" and all(name.startswith("cifar10+") for name in self.against)
+        if "poison" in self.metrics and not poisoned:
             raise ConfigurationError("poison needs --dataset cifar10 and poisoned ones, as cifar10+tap, in --against")
         choose("aggregate", self.aggregate, AGGREGATES)
         if self.baseline is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from repeat_xai.experiment.run import Work
 from repeat_xai.experiment.worker import Worker
@@ -17,6 +17,7 @@ class Local:
     """In this process, on one device."""
 
     worker: Worker
+    at_once: ClassVar[int] = 1
 
     def rows(self, work: Iterable[Work]) -> Iterator[Row]:
         for setting, numbers in work:

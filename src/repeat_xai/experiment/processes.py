@@ -51,9 +51,13 @@ class Processes:
             raise ConfigurationError("a device is needed, such as cpu or cuda:0")
         weakref.finalize(self, _end, self._crew)
 
+    @property
+    def at_once(self) -> int:
+        return len(self.devices)
+
     def rows(self, work: Iterable[Work]) -> Iterator[Row]:
         """As they come, in no order."""
-        queue = Queue(work, self.worker, size=self.batch, workers=len(self.devices), retries=self.retries)
+        queue = Queue(work, self.worker, size=self.batch, workers=self.at_once, retries=self.retries)
         try:
             while self._employ(queue):
                 busy = {m.connection: place for place, m in self._crew.items() if m.batch is not None}

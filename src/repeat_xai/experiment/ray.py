@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from repeat_xai.errors import ConfigurationError, at_least, lacks_memory, reason
+from repeat_xai.errors import ConfigurationError, OutputError, at_least, lacks_memory, reason
 from repeat_xai.experiment.batches import Answer, Batch, Queue, answers
+from repeat_xai.experiment.measures import Maps
 from repeat_xai.experiment.run import Work
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.store import MapStore, Row
@@ -30,6 +31,8 @@ SOON = 10.0
 """Seconds in which a cluster answers if it is there."""
 LONG = 60.0
 """Seconds without any actor after which that is said."""
+LOST = "its machine was lost"
+"""Why an actor died through no fault of its image's."""
 SHARED = 80 * 2**20
 """Bytes of Ray's object store on a cluster of our own: rows are small and never lie in it."""
 
@@ -64,6 +67,11 @@ class RayExecutor:
             raise ConfigurationError("Ray's client is not supported; run on a machine of the cluster, with auto")
         weakref.finalize(self, _end, self._crew)
 
+    @property
+    def at_once(self) -> int:
+        """As many as were hired, once they are."""
+        return self._crew[0].size if self._crew else self.workers or 1
+
     def rows(self, work: Iterable[Work]) -> Iterator[Row]:
         """As they come, in no order."""
         if not (some := list(work)):
@@ -71,8 +79,13 @@ class RayExecutor:
         if not self._crew:
             self._crew.append(_Crew(self))
         (crew,) = self._crew
+        unseen = self.worker.maps
         try:
-            yield from crew.rows(Queue(some, self.worker, size=self.batch, workers=crew.size, retries=self.retries))
+            for row in crew.rows(Queue(some, self.worker, size=self.batch, workers=crew.size, retries=self.retries)):
+                if unseen is not None and row.measure == Maps.__name__ and row.failure is None:
+                    _expect_seen(unseen, row)
+                    unseen = None
+                yield row
         except BaseException:
             self.close()
             raise
@@ -105,7 +118,8 @@ class _Crew:
             self.size = asked.workers or max(1, int(room))
             options = {"num_cpus": asked.cpus, "num_gpus": gpus, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
             self._kind: Any = ray.remote(_Actor).options(**options)
-            self._given = (str(Path.cwd()), "cuda" if gpus else "cpu", asked.worker.root, asked.worker.maps)
+            maps = asked.worker.maps and asked.worker.maps.absolute()
+            self._given = (str(Path.cwd()), "cuda" if gpus else "cpu", asked.worker.root, maps)
             self._members = [self._hired() for _ in range(self.size)]
             self._connection = connection.pop_all()
 
@@ -153,7 +167,7 @@ class _Crew:
             if member.batch is None:
                 queue.mourn(why)
             else:
-                yield from queue.lose(member.batch, why)
+                yield from queue.lose(member.batch, why, blamed=why != LOST)
             return
         yield from queue.hear(member.batch, answer)
 
@@ -197,8 +211,17 @@ def _cause(error: Exception) -> str:
             f"every machine of the cluster needs repeat-xai {__version__}"
         ) from error
     if "node has died" in text:
-        return "its machine was lost"
+        return LOST
     return "out of memory" if lacks_memory(error) else "unexpectedly"
+
+
+def _expect_seen(maps: MapStore, row: Row) -> None:
+    try:
+        maps.read(row.key)
+    except OutputError as error:
+        raise ConfigurationError(
+            f"{maps.url}: maps that a worker has written are not seen here; it must be one folder for all machines"
+        ) from error
 
 
 def _expect_same(version: str) -> None:

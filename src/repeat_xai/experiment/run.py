@@ -17,7 +17,7 @@ from repeat_xai.experiment.worker import Worker
 from repeat_xai.store import Row, Store
 
 EVERY = 5.0
-"""Seconds between files: what a killed run may lose of the rows it has made."""
+"""Seconds between files, and of work that may lie in rows not written yet: what a killed run may lose."""
 OFTEN = 16
 """Files between merges."""
 
@@ -32,6 +32,11 @@ class Work(NamedTuple):
 @runtime_checkable
 class Executor(Protocol):
     """Where work is done; rows come in any order."""
+
+    @property
+    def at_once(self) -> int:
+        """How many rows are made at a time."""
+        ...
 
     def rows(self, work: Iterable[Work]) -> Iterator[Row]: ...
 
@@ -61,7 +66,7 @@ def run(work: Iterable[Work], store: Store, executor: Executor) -> Iterator[Row]
         for row in rows:
             waiting.append(row)
             yield row
-            if time.monotonic() - last > EVERY:
+            if time.monotonic() - last > EVERY or sum(row.seconds for row in waiting) > EVERY:
                 store.add(waiting)
                 waiting, last, files = [], time.monotonic(), files + 1
                 if files % OFTEN == 0:

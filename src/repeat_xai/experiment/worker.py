@@ -68,7 +68,7 @@ class Worker:
                     mask = None if sample.mask is None else mask_to_image(sample.mask, image)
                 except ConfigurationError:
                     raise
-                except (RepeatError, OSError) as error:
+                except RepeatError as error:
                     bad.append((number, self._row(setting, about, number, Found(failure=str(error)))))
                     continue
                 begun.append(number)

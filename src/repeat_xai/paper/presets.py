@@ -12,7 +12,7 @@ from typing import final
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.explain.once import Once
 from repeat_xai.explain.perturb import InputDropout
-from repeat_xai.explain.repeat import Estimator, Repeat
+from repeat_xai.explain.repeat import Repeat
 from repeat_xai.explain.spread import Spread
 from repeat_xai.importance.integrated_gradients import IntegratedGradients
 from repeat_xai.importance.kernel_shap import KernelShap
@@ -32,7 +32,6 @@ class Preset:
     swaps_thresholds: bool = False
     repeats: int = 10
     passes: int = 10
-    estimator: Estimator = "exact"
     samples: int | None = None
     """Of Kernel SHAP, if not its own."""
     steps: int | None = None
@@ -40,7 +39,7 @@ class Preset:
 
     def method(self, name: str) -> Method:
         """As in `relax`, `once:saliency`, `repeat:kernel_shap`, `repeat:threshold=otsu` and `repeat:repeats=20`."""
-        repeat = Repeat(base=self.relax, estimator=self.estimator, repeats=self.repeats)
+        repeat = Repeat(base=self.relax, estimator="exact", repeats=self.repeats)
         over, _, rest = name.rpartition(":")
         option, _, value = rest.partition("=")
         if option == "threshold":
@@ -59,7 +58,7 @@ class Preset:
             "once": Once(base=base),
         }
         if over == "repeat":
-            return replace(repeat, base=base, estimator="exact")
+            return replace(repeat, base=base)
         if over not in wrapped:
             raise ConfigurationError(f"unknown method '{name}'")
         return wrapped[over]

@@ -88,7 +88,7 @@ class Reproduction:
             for block in entry.blocks:
                 datasets = dict.fromkeys(s.dataset for s in self.sheet(entry, block, [Network()]).settings)
                 there = [stock.has(dataset, entry=entry.name) for dataset in datasets]
-                networks = [one for one in self.encoders(block.encoders) if stock.has(one, entry=entry.name)]
+                networks = [one for one in self.encoders(block.encoders) if self._runs(entry, block, one, stock)]
                 found.append(self.sheet(entry, block, networks if all(there) else []))
         return found
 
@@ -101,6 +101,11 @@ class Reproduction:
             networks = [one for one in self.encoders([entry.encoder]) if stock.has(one, entry=entry.name)]
             found += [(entry, network) for network in networks if there]
         return found
+
+    def _runs(self, entry: Entry, block: Block, network: Network, stock: Stock) -> bool:
+        """Whether an encoder can be had, and what a block makes of it: not every one can be randomised."""
+        wanted = dict.fromkeys((network, *(s.network for s in self.sheet(entry, block, [network]).settings)))
+        return all(stock.has(one, entry=entry.name) for one in wanted)
 
     def sheet(self, entry: Entry, block: Block, networks: Sequence[Network]) -> Sheet:
         """One block with these encoders."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import final
 
@@ -30,35 +31,37 @@ class Folder:
         from fsspec.implementations.local import LocalFileSystem
 
         self.url = str(url)
-        try:
+        with _telling(f"{url}: cannot be opened as a store"):
             if isinstance(url, Path):
                 self._files, self._path = LocalFileSystem(), url.absolute().as_posix()
             else:
                 self._files, self._path = fsspec.core.url_to_fs(url)
             self._files.makedirs(self._path, exist_ok=True)
-        except (OSError, ValueError, ImportError) as error:
-            raise OutputError(f"{url}: cannot be opened as a store ({reason(error)})") from error
         self._on_disk = isinstance(self._files, LocalFileSystem)
         protocols = self._files.protocol
         self._whole = not OBJECTS.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of every file, by name."""
-        try:
+        with _telling(f"{self.url}: cannot be read"):
             self._files.invalidate_cache(self._path)  # others write here too
-            found = self._files.ls(self._path, detail=True)
-        except OSError as error:
-            raise OutputError(f"{self.url}: cannot be read ({reason(error)})") from error
+            try:
+                found = self._files.ls(self._path, detail=True)
+            except FileNotFoundError:
+                if self._on_disk:
+                    raise
+                found = []  # among objects a folder is there when something is in it
         sizes = {entry["name"]: int(entry["size"] or 0) for entry in found if entry["type"] == "file"}
         return {name: sizes[name] for name in sorted(sizes) if _finished(name)}
 
     def read(self, name: str) -> bytes:
-        try:
-            content: bytes = self._files.cat_file(name)
-        except OSError as error:
-            if isinstance(error, FileNotFoundError) or error.errno == errno.ESTALE:
-                raise GoneError(name) from error
-            raise OutputError(f"{name}: cannot be read ({reason(error)})") from error
+        with _telling(f"{name}: cannot be read"):
+            try:
+                content: bytes = self._files.cat_file(name)
+            except OSError as error:
+                if isinstance(error, FileNotFoundError) or error.errno == errno.ESTALE:
+                    raise GoneError(name) from error
+                raise
         return content
 
     def write(self, content: bytes) -> None:
@@ -71,19 +74,25 @@ class Folder:
                 file.flush()
                 os.fsync(file.fileno())
             return
-        try:
+        with _telling(f"{self.url}: cannot be written"):
             self._files.pipe_file(path if self._whole else draft, content)
             if not self._whole:
                 self._files.mv(draft, path)
-        except OSError as error:
-            raise OutputError(f"{self.url}: cannot be written ({reason(error)})") from error
 
     def remove(self, name: str) -> None:
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                self._files.rm_file(name)
-        except OSError as error:
-            raise OutputError(f"{name}: cannot be removed ({reason(error)})") from error
+        with _telling(f"{name}: cannot be removed"), suppress(FileNotFoundError):
+            self._files.rm_file(name)
+
+
+@contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """Whatever goes wrong in one line: behind a URL is a library with errors of its own."""
+    try:
+        yield
+    except GoneError:
+        raise
+    except Exception as error:
+        raise OutputError(f"{what} ({reason(error)})") from error
 
 
 def _finished(name: str) -> bool:

@@ -6,6 +6,7 @@ Several processes may write at once: no two rows share an array. Maps are writte
 from __future__ import annotations
 
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -32,6 +33,10 @@ class MapStore:
     """Explanations' maps by the names of their rows."""
 
     url: str | Path
+
+    def absolute(self) -> MapStore:
+        """The same from any working folder."""
+        return MapStore(self.url.absolute()) if isinstance(self.url, Path) else self
 
     def write(self, key: str, image: str, explanation: Explanation) -> None:
         """The maps of one row."""
@@ -72,7 +77,7 @@ class MapStore:
         """Names of the rows whose maps are here; Zarr writes what an array is before what is in it."""
         files, path = self._files()
         try:
-            return {Path(str(found)).parts[-5] for found in files.glob(f"{path}/*/*/{CHUNK}")}
+            return {Path(str(found)).parts[-5] for found in files.glob(f"{escape(path)}/*/*/{CHUNK}")}
         except OSError as error:
             raise OutputError(f"{self.url}: cannot be read ({reason(error)})") from error
 

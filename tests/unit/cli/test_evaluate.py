@@ -117,6 +117,7 @@ def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
         (["--images", 9], "has 5 images, not 9"),
         (["--metrics", "pointing_game"], "has no masks of what is to be found"),
         (["--metrics", "poison", "--against", "."], "poison needs --dataset cifar10"),
+        (["--metrics", "poison", "--against", "cifar10+tap"], "poison needs --dataset cifar10"),
         (["--aggregate", "most", "--metrics", "ood", "--against", "."], "unknown aggregate 'most'"),
         (["--methods", "magic"], "unknown method 'magic'"),
         (["--protocol", "paper"], "--protocol paper shows encoders 224×224 pixels; --size is for"),

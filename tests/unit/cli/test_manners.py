@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from command import SMALL, run_here
 from serving import until
 
@@ -17,6 +18,7 @@ from repeat_xai import __version__
 from repeat_xai.cli import main
 from repeat_xai.cli.app import COMMANDS
 from repeat_xai.cli.examples import EXAMPLES
+from repeat_xai.cli.run import interruptible
 
 COMMAND = str(Path(sys.executable).parent / "repeat-xai")
 QUICK = ["--estimator", "exact", "--masks", "6", "--repeats", "2", *SMALL]
@@ -153,3 +155,13 @@ def test_an_interrupt_while_loading_passes_through_nothing():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "repeat-xai: interrupted\n")
+
+
+def test_a_request_to_end_is_an_interrupt_while_work_is_done(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(typer.Exit) as ended, interruptible():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "repeat-xai: interrupted; run the same command again to go on\n"
+    assert signal.getsignal(signal.SIGTERM) is before

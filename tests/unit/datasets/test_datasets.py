@@ -115,6 +115,20 @@ def test_too_few_poisoned_images_and_broken_files_are_refused(tmp_path):
         opened("cifar10+", root=tmp_path)
 
 
+def test_whatever_a_reader_raises_is_said_of_the_picture():
+    def load(number):
+        if number < 2:
+            raise SyntaxError("broken PNG file (chunk b'abc')") if number else KeyError("no such thing")
+        return Sample(picture=Path("none"), mask=np.ones((2, 2), dtype=bool))
+
+    dataset = Dataset(name="spoilt", keys=["a", "b", "c"], load=load)
+    with pytest.raises(rx.errors.ImageError, match=r"b: cannot be read \(broken PNG file \(chunk b'abc'\)\)"):
+        dataset[1]
+    assert dataset.masked
+    assert not made_up(3).masked
+    assert not Dataset(name="spoilt", keys=["a", "b"], load=load).masked
+
+
 def test_a_link_to_nothing_is_no_image(pictures):
     (pictures / "gone.jpg").symlink_to(pictures / "nowhere.jpg")
     assert len(opened(str(pictures), root=pictures)) == 5

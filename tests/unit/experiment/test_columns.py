@@ -102,6 +102,12 @@ def test_codes_are_judged_against_the_first_half_of_the_known():
     assert (len(known), len(unknown)) == (10, 6)
     assert column.cell(CASE, rows).mean == 1.0
 
+    def some(setting):
+        return [None if int(one.key) % 5 == 0 else one for one in rows(setting)]
+
+    cell = column.cell(CASE, some)
+    assert (cell.images, cell.undefined) == (8 + 4, 4 + 2)
+
 
 def test_poison_is_found_by_the_map_the_line_is_about():
     sets = {
@@ -119,6 +125,17 @@ def test_over_runs_is_the_mean_and_deviation_of_the_runs_means():
     cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, found(sets))
     assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
     assert cell.deviation == pytest.approx(math.sqrt(7))
+
+
+def test_over_runs_counts_what_failed_in_any_and_says_nothing_if_one_is_missing():
+    column = OverRuns(column=Mean(metric="complexity"), runs=3)
+    sets = {("known", False, seed): values("complexity.importance", [seed, seed]) for seed in range(3)}
+    sets["known", False, 2][0] = None
+    cell = column.cell(CASE, found(sets))
+    assert (cell.mean, cell.images, cell.undefined) == (1.0, 1, 1)
+    sets["known", False, 1] = [None, None]
+    cell = column.cell(CASE, found(sets))
+    assert (cell.mean, cell.deviation, cell.undefined) == (None, None, 3)
 
 
 def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):

@@ -134,6 +134,14 @@ def test_what_a_dead_worker_left_is_tried_image_by_image(worker, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:a worker died")
+def test_for_a_machine_that_is_lost_no_image_is_blamed(worker, tmp_path):
+    queue = queue_of(worker, tmp_path, 4, workers=1)
+    for _ in range(9):
+        assert list(queue.lose(queue.take(), "its machine was lost", blamed=False)) == []
+    assert sorted(taken(queue)) == [[0], [1], [2], [3]]
+
+
+@pytest.mark.filterwarnings("ignore:a worker died")
 def test_deaths_without_end_end_it(worker, tmp_path, monkeypatch):
     monkeypatch.setattr(batches, "PATIENCE", 2)
     queue = queue_of(worker, tmp_path, 4)

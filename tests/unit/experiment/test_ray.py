@@ -16,11 +16,13 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiment import ray as crews_of_ray
 from repeat_xai.experiment import run
 from repeat_xai.experiment.local import Local
+from repeat_xai.experiment.measures import Maps
 from repeat_xai.experiment.ray import RayExecutor
 from repeat_xai.experiment.run import Executor, Work
 from repeat_xai.experiment.setting import Setting
+from repeat_xai.experiment.worker import Worker
 from repeat_xai.importance.relax import Relax
-from repeat_xai.store import Store
+from repeat_xai.store import MapStore, Store
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -155,6 +157,16 @@ def test_what_stops_a_worker_is_raised_here(two, work):
     with pytest.raises(ConfigurationError, match=r"^asked for what makes no sense$"):
         list(two.rows(by(Faulty(way="refuses"), work)))
     assert two._crew == []
+
+
+def test_maps_that_are_not_seen_here_are_refused(cluster, work, worker, tmp_path, monkeypatch):
+    kept = MapStore(tmp_path / "here")
+    keeping = RayExecutor(worker=Worker(device="cpu", root=worker.root, maps=kept), address=cluster.address, workers=1)
+    assert {row.key for row in keeping.rows(work[:1]) if row.failure is None} == kept.keys()
+    keeping.close()
+    monkeypatch.setattr(MapStore, "absolute", lambda _: MapStore(tmp_path / "there"))  # as on a machine of its own
+    with pytest.raises(ConfigurationError, match=r"here: maps that a worker has written are not seen here; it must be"):
+        list(keeping.rows(by(Maps(), work, times=2)[1:]))
 
 
 def test_a_cluster_without_room_is_waited_for(cluster, work, worker, monkeypatch):

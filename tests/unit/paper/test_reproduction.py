@@ -131,6 +131,24 @@ def test_what_is_missing_is_told_and_the_rest_can_be_run(root):
     assert len({sheet.name for sheet in sheets}) == len(sheets)
 
 
+def test_an_encoder_that_cannot_be_randomised_is_missing_only_where_it_has_to_be(root, monkeypatch):
+    def fails(encoder, how):
+        raise rx.errors.EncoderError("it has no weights to randomise")
+
+    monkeypatch.setattr("repeat_xai.experiment.setting.randomised", fails)
+    (root / "pictures").mkdir()
+    PIL.Image.fromarray(data.chelsea()).save(root / "pictures/cat.png")
+    stock = Stock(Worker(device="cpu", root=root))
+    entries = [
+        replace(TABLES[name], blocks=(replace(TABLES[name].blocks[0], dataset=str(root / "pictures")),))
+        for name in ("sanity", "complexity")
+    ]
+    sanity, complexity = Reproduction(networks=(TINY,), only_these=True).sheets(entries, stock)
+    assert not sanity.cases
+    assert {encoder for encoder, _ in complexity.cases} == {TINY.label}
+    assert stock.missing == [(TINY.label, "it has no weights to randomise", ("sanity",))]
+
+
 def test_by_command_a_table_has_what_the_paper_prints_beside_ours(root, monkeypatch, capsys):
     """Also that a ResNet18, as the paper has it, runs on random weights."""
     monkeypatch.setattr(columns, "detection", partial(detection, draws=2))

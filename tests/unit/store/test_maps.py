@@ -1,6 +1,7 @@
 """Maps come back as they went in, by the name of their row, from whichever process."""
 
 import errno
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,23 @@ def test_maps_may_lie_anywhere(tmp_path, place):
     for values, parts in zip(found.values(), (1, 2, 4), strict=True):
         assert values.dtype == np.float32
         assert np.array_equal(values, np.full((6, 5), np.float32(1 / 3 / parts)))
+
+
+def test_a_path_may_hold_any_sign(tmp_path):
+    for name in ("runs [v2]", "what?", "a*b"):
+        store = MapStore(tmp_path / name / "maps.zarr")
+        store.write("abc", "cat.png", explanation(1.0))
+        assert store.keys() == {"abc"}
+
+
+def test_a_path_is_the_same_from_another_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = MapStore(Path("maps.zarr")).absolute()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.write("abc", "cat.png", explanation(1.0))
+    assert MapStore(tmp_path / "maps.zarr").keys() == {"abc"}
+    assert MapStore("memory://maps").absolute() == MapStore("memory://maps")
 
 
 def test_maps_made_anew_take_the_place_of_those_there(tmp_path):

@@ -3,10 +3,13 @@
 import math
 import struct
 from pathlib import Path
+from typing import ClassVar
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import bits, row
@@ -67,6 +70,44 @@ def test_a_store_may_lie_anywhere(url):
     again.merge(at_least=2)
     assert len(again._folder.sizes()) == 1
     assert {key: bits(row) for key, row in store.rows().items()} == {row.key: bits(row) for row in ODD}
+
+
+class Objects(MemoryFileSystem):
+    """As S3 has it: a folder is not there before something is in it, and what goes wrong is no OSError."""
+
+    protocol = "objects"
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+    reached = True
+
+    def makedirs(self, path, exist_ok=False):
+        self.expect_reached()
+
+    def ls(self, path, detail=True, **kwargs):
+        self.expect_reached()
+        return super().ls(path, detail=detail, **kwargs)
+
+    def expect_reached(self):
+        if not self.reached:
+            raise EndpointError("Could not connect to the endpoint\nand many words")
+
+
+class EndpointError(Exception):
+    pass
+
+
+def test_among_objects_a_store_is_there_when_something_is_in_it(tmp_path, monkeypatch):
+    fsspec.register_implementation("objects", Objects, clobber=True)
+    url = f"objects://{tmp_path}/rows"
+    assert Store(url).done() == set()
+    Store(url).add(ODD)
+    assert set(Store(url).rows()) == {row.key for row in ODD}
+    store = Store(url)
+    monkeypatch.setattr(Objects, "reached", False)
+    for refused in (store.done, lambda: Store(url)):
+        with pytest.raises(OutputError) as error:
+            refused()
+        assert str(error.value).endswith("(Could not connect to the endpoint)")
 
 
 def test_a_path_is_a_path_whatever_it_looks_like(tmp_path):
