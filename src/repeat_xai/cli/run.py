@@ -35,8 +35,8 @@ def expect_size(protocol: Protocol, size: int | None) -> None:
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Ctrl-C, or a scheduler's request to end, ends the command in a line; what is done stays done."""
-    alone = threading.current_thread() is not threading.main_thread()
-    before = None if alone else signal.signal(signal.SIGTERM, signal.default_int_handler)
+    elsewhere = threading.current_thread() is not threading.main_thread()
+    before = None if elsewhere else signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
