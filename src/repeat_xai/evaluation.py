@@ -92,7 +92,8 @@ class Campaign:
         sets = ", ".join(f"{len(self._drawn(name))} images of {Path(name).name}" for name in names)
         encoders = {s.network.label: self.worker.encoder(s.network) for s in sheet.settings if not s.network.randomise}
         weights = "; ".join(f"{label} {encoder.weights}" for label, encoder in encoders.items())
-        return (f"{sets}, drawn by seed {self.seed}. Weights: {weights}. The best of an encoder's is bold.",)
+        best = "The best of an encoder's is bold; – where there is no such map, or too few images."
+        return (f"{sets}, drawn by seed {self.seed}. Weights: {weights}. {best}",)
 
 
 def tables(campaign: Campaign, found: Found, folder: Path, notes: Sequence[str] = ()) -> list[Table]:

@@ -97,10 +97,17 @@ def evaluate(
     if needing and not worker.dataset(dataset).masked:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
+    budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods; {draws} disturbances."
     starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
-        told(campaign, out, title=f"Methods on {Path(dataset).name}", asked=asked, notes=(starred,) if baseline else ())
+        told(
+            campaign,
+            out,
+            title=f"Methods on {Path(dataset).name}",
+            asked=asked,
+            notes=(budget, starred) if baseline else (budget,),
+        )
     raise typer.Exit(1 if failed else 0)
 
 

@@ -14,7 +14,7 @@ from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
 from repeat_xai.drawing import Asked, drawn
-from repeat_xai.errors import RepeatError, choose
+from repeat_xai.errors import ConfigurationError, RepeatError, choose
 from repeat_xai.evaluation import Campaign
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.gallery import Printed
@@ -64,6 +64,8 @@ def reproduce(
     for name in asked:
         choose("table or figure", name, {**TABLES, **FIGURES})
     choose("preset", preset, PRESETS)
+    if only_these and not encoder:
+        raise ConfigurationError("--only-these leaves out the paper's encoders: say by --encoder which are left")
     chosen = PRESETS[preset]
     chosen = replace(chosen, relax=replace(chosen.relax, masks=masks), repeats=repeats, passes=passes)
     chosen = replace(chosen, samples=samples, steps=steps)
@@ -75,6 +77,8 @@ def reproduce(
         seed=seed,
     )
     worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download)
+    for network in reproduction.networks:
+        worker.encoder(network)
     stock = Stock(worker)
     sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], stock)
     here = worker if executor == "local" else Worker(device=device, root=data_root)
@@ -102,7 +106,7 @@ def reproduce(
             out,
             title="The paper anew",
             asked=reproduction,
-            notes=(f"Preset {preset}: {masks} masks, {repeats} repeats.",),
+            notes=(f"Preset {preset}: {chosen.budget}; {draws} disturbances of an image for robustness.",),
             pictures=pictures,
             missing=[*missing, *undrawn],
         )

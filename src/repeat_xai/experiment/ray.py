@@ -256,7 +256,10 @@ def _joined(ray: Any, address: str) -> Iterator[None]:
             socket.create_connection((host, int(port)), timeout=SOON).close()
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise ConfigurationError(f"no Ray cluster at {address} ({reason(error)}); see `ray start --help`") from error
+        raise ConfigurationError(
+            f"no Ray cluster at {address} ({reason(error)}); see `ray start --help`, "
+            "and set RAY_AUTH_MODE=token for one that asks for a token"
+        ) from error
     yield
 
 

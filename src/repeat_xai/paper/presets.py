@@ -37,6 +37,18 @@ class Preset:
     steps: int | None = None
     """Of integrated gradients, if not its own."""
 
+    @property
+    def budget(self) -> str:
+        """In words."""
+        parts = {
+            "repeats": self.repeats,
+            "masks": self.relax.masks,
+            "passes of other methods": self.passes,
+            "samples of Kernel SHAP": self.samples,
+            "steps of integrated gradients": self.steps,
+        }
+        return ", ".join(f"{many} {what}" for what, many in parts.items() if many is not None)
+
     def method(self, name: str) -> Method:
         """As in `relax`, `once:saliency`, `repeat:kernel_shap`, `repeat:threshold=otsu` and `repeat:repeats=20`."""
         repeat = Repeat(base=self.relax, estimator="exact", repeats=self.repeats)

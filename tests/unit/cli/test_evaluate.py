@@ -56,6 +56,7 @@ def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, r
     assert {
         f"{kind}-evaluation-squeezenet1_1-rockets.{end}" for kind in ("histograms", "roc") for end in ("png", "pdf")
     } <= names
+    assert "2 repeats, 16 masks, exact; 10 passes of other methods" in (out / "evaluation.md").read_text()
     table = numbers(out / "evaluation.csv")
     rows = [row for row in Store(out / "rows").rows().values() if "cats" in row.dataset and row.method == "Relax"]
     trained = [row.scores["complexity.importance"] for row in rows if "randomised" not in row.setting]

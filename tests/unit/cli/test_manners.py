@@ -51,6 +51,11 @@ def test_help_and_version_load_nothing_heavy(arguments):
     assert (said.strip() == f"repeat-xai {__version__}") == (arguments == ["--version"])
 
 
+def test_the_package_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "repeat_xai", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"repeat-xai {__version__}\n"
+
+
 def test_commands_are_completed_without_loading_anything_heavy():
     asked = {"_REPEAT_XAI_COMPLETE": "complete_bash", "COMP_WORDS": "repeat-xai e", "COMP_CWORD": "1"}
     assert python(LOADS, **asked)[1:] == ("explain\nevaluate\n", "")

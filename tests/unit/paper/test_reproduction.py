@@ -160,7 +160,7 @@ def test_by_command_a_table_has_what_the_paper_prints_beside_ours(root, monkeypa
     assert "10 of 10 rows to make" in said.err
     assert "not run in poison: cifar10+cp (no file" in said.err
     text = (out / "poison-cifar10-separable.md").read_text()
-    assert "Preset paper: 8 masks, 2 repeats." in text
+    assert "Preset paper: 2 repeats, 8 masks, 10 passes of other methods; 200 disturbances" in text
     assert "5 images of cifar10, 5 images of cifar10+separable, drawn by seed 0. Weights: resnet18 random" in text
     assert "(paper 0.850)" in (out / "poison-cifar10-cp.md").read_text()
     assert json.loads((out / "run.json").read_text())["asked"]["preset"]["name"] == "paper"
@@ -176,3 +176,17 @@ def test_the_list_has_every_table_and_nonsense_is_refused(monkeypatch, capsys):
     assert (status, "unknown table or figure 'table 9'; choose one of: sanity" in said.err) == (2, True)
     status, said = run_here(monkeypatch, capsys, "reproduce", "sanity", "--preset", "mine")
     assert (status, "unknown preset 'mine'" in said.err) == (2, True)
+    status, said = run_here(monkeypatch, capsys, "reproduce", "sanity", "--only-these", "--out", Path("nowhere"))
+    assert (status, "say by --encoder which are left" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("encoder", ["torchvision:squeezenet1_1=/none.safetensors", "torchvision:none", "none"])
+def test_an_encoder_that_was_given_and_cannot_be_had_leaves_all_as_it_was(encoder, tmp_path, monkeypatch, capsys):
+    (tmp_path / "sanity-voc.md").write_text("made before")
+    status, said = run_here(
+        monkeypatch, capsys, "reproduce", "sanity", "--encoder", encoder, "--data-root", tmp_path, "--out", tmp_path
+    )
+    assert status != 0
+    assert len(said.err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["sanity-voc.md"]
+    assert (tmp_path / "sanity-voc.md").read_text() == "made before"
