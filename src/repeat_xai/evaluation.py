@@ -92,7 +92,7 @@ class Campaign:
         sets = ", ".join(f"{len(self._drawn(name))} images of {Path(name).name}" for name in names)
         encoders = {s.network.label: self.worker.encoder(s.network) for s in sheet.settings if not s.network.randomise}
         weights = "; ".join(f"{label} {encoder.weights}" for label, encoder in encoders.items())
-        best = "The best of an encoder's is bold; – where there is no such map, or too few images."
+        best = "The best of an encoder's is bold; – is for what was not run or failed, too few images, or no such map."
         return (f"{sets}, drawn by seed {self.seed}. Weights: {weights}. {best}",)
 
 

@@ -97,7 +97,9 @@ def evaluate(
     if needing and not worker.dataset(dataset).masked:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
-    budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods; {draws} disturbances."
+    budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
+    if "local_lipschitz" in asked.metrics:
+        budget += f" {draws} disturbances of an image for robustness."
     starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():
         failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
