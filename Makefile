@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint docs real bench clean
+.PHONY: install demo test lint docs real hostile bench clean
 
 install: $(INSTALLED)
 
@@ -18,7 +18,7 @@ demo: install
 	$(BIN)/repeat-xai demo --out demo
 
 test: lint docs
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full'
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full and not hostile'
 
 lint: install
 	$(BIN)/ruff check .
@@ -32,6 +32,10 @@ docs: install
 # The paper's figures at the paper's budget, on real weights and images; about an hour on two cores.
 real: install
 	$(BIN)/pytest -m full -s
+
+# Every hostile input, a long fuzzing run and every kill; about half an hour on two cores.
+hostile: install
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/hostile -n 2 --dist loadgroup -m 'hostile or not hostile'
 
 # Seconds an image against the published loop and the encoder alone; a quarter of an hour on two cores.
 bench: install
