@@ -21,6 +21,20 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to serve on; by default this machine alone can reach it.")] = (
         "127.0.0.1"
     ),
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:PORT]",
+            help="A further name that browsers reach the app by, such as that of a server in front of it; repeatable.",
+        ),
+    ] = None,
+    token: Annotated[
+        bool,
+        typer.Option(
+            "--token/--no-token",
+            help="Ask browsers for the token in the printed address, where other machines can reach the app.",
+        ),
+    ] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0: any that is free.")] = 7860,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in a browser.")] = True,
 ) -> None:
@@ -31,6 +45,8 @@ def serve(
         device=device,
         host=host,
         port=port,
+        allow_hosts=allow_host or (),
+        token=token,
         browser=browser,
         told=typer.echo,
     )

@@ -18,7 +18,7 @@ from repeat_xai.types import Preprocessing
 
 SOURCES = {"torchvision": torchvision, "timm": timm}
 
-__all__ = ["OnnxEncoder", "TorchEncoder", "load_encoder", "names"]
+__all__ = ["OnnxEncoder", "TorchEncoder", "load_encoder", "names", "placed"]
 
 
 def names() -> list[str]:
@@ -68,12 +68,18 @@ def load_encoder(
         return onnx.load(Path(source.removeprefix("onnx:")), pool=pool, size=size, preprocessing=preprocessing)
     if preprocessing is not None or name is not None:
         raise ConfigurationError("a named encoder has its own name and preprocessing; give a module to choose others")
-    encoder = _named(source, weights=weights, pool=pool, size=size)
+    encoder = placed(_named(source, weights=weights, pool=pool, size=size), device)
+    return _run_by(encoder, precision, runtime)
+
+
+def placed(encoder: TorchEncoder, device: str) -> TorchEncoder:
+    """Move a named encoder's own module to a device, frozen, and in the memory format that convolutions like best."""
+    where = _device(device)
     try:
         encoder.module.requires_grad_(False).eval().to(where).to(memory_format=torch.channels_last)
     except torch.OutOfMemoryError as error:
-        raise EncoderError(f"{source} does not fit into the memory of {where}; use device cpu") from error
-    return _run_by(encoder, precision, runtime)
+        raise EncoderError(f"{encoder.name} does not fit into the memory of {where}; use device cpu") from error
+    return encoder
 
 
 def _run_by(encoder: TorchEncoder, precision: Precision, runtime: Runtime) -> TorchEncoder:

@@ -20,6 +20,7 @@ from repeat_xai.serve.photo import Given, given, sample
 from repeat_xai.serve.sessions import Sessions
 from repeat_xai.serve.shelf import Shelf
 from repeat_xai.serve.show import pages, save
+from repeat_xai.serve.uploads import Uploads
 from repeat_xai.serve.wanted import NAMES, Budget, Wanted
 
 MOST_SIDE = 1024
@@ -61,21 +62,25 @@ class Desk:
     """Where requests are dealt with; places are told from where results are served."""
 
     sessions: Sessions
+    uploads: Uploads
     shelf: Shelf
     encoders: Sequence[Network]
     """Those to choose from."""
     local: bool
     """Whether users sit at this machine: they may name other encoders too, and are told where samples lie."""
 
-    def receive(self, key: str, upload: Path) -> Given:
-        """Take an uploaded photo over from where it was put."""
+    def receive(self, key: str, upload: object) -> Given:
+        """Take over the photo that was uploaded under this key, by the browser that has this page open."""
         session = self.sessions.of(key)
         session.given = None
-        place = session.fresh(session.photos) / upload.name
+        arrived = self.uploads.take(session.visitor, upload)
+        place = session.fresh(session.photos) / arrived.name
         try:
-            shutil.move(upload, place)
+            shutil.move(arrived, place)
         except OSError as error:
-            raise ImageError(f"{upload.name}: did not arrive; give it again") from error
+            raise ImageError(f"{arrived.name}: did not arrive; give it again") from error
+        finally:
+            shutil.rmtree(arrived.parent, ignore_errors=True)
         try:
             session.given = given(place)
         except ImageError:
@@ -85,7 +90,7 @@ class Desk:
 
     def pick(self, key: str, number: object) -> Given:
         """Take a photo that comes with the app."""
-        if not isinstance(number, int) or not 0 <= number < len(SAMPLES):
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(SAMPLES):
             raise ConfigurationError(f"there is no sample {number}; pick one of those shown")
         picked = sample(SAMPLES[number])
         if not self.local:

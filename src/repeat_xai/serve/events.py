@@ -1,7 +1,6 @@
 """What happens on the page when something is pressed."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from repeat_xai.errors import RepeatError
@@ -37,13 +36,11 @@ def app(desk: Desk, *, size: int | None) -> Any:
 def _photos(page: Page, desk: Desk) -> None:
     import gradio as gr
 
-    def receive(request: gr.Request, path: str | None) -> Updates:
-        if path is None:
-            return {page.upload: None}
+    def receive(request: gr.Request, event: gr.EventData) -> str:
         try:
-            return {page.upload: None, page.given: markup.photo(desk.receive(request.session_hash, Path(path)))}
+            return markup.photo(desk.receive(request.session_hash, getattr(event, "upload", None)))
         except RepeatError as error:
-            return {page.upload: None, page.given: markup.refused(error)}
+            return markup.refused(error)
 
     def pick(request: gr.Request, event: gr.EventData) -> str:
         try:
@@ -52,7 +49,7 @@ def _photos(page: Page, desk: Desk) -> None:
             return markup.refused(error)
 
     hidden: Updates = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-    page.upload.upload(receive, page.upload, [page.upload, page.given], **hidden)
+    page.upload.upload(receive, None, page.given, **hidden)
     page.samples.click(pick, None, page.given, **hidden)
 
 

@@ -86,7 +86,7 @@ class Job:
     def _explained(self, one: Wanted, done: tuple[Explanation, ...]) -> Explanation:
         self._expect_wanted()
         self._tell(self.state._replace(said=f"Loading {one.network}", calls=0, most=None))
-        shared, method = self.shelf.take(one.network), one.explainer
+        shared, method = self.shelf.take(one.network, self._expect_wanted), one.explainer
         image = self.given.image(shared.encoder)
         self._tell(self.state._replace(said=f"Making {one.network} ready", most=method.calls))
         with self._alone(shared) as begun:

@@ -60,7 +60,7 @@ def draw(encoders: Sequence[str], *, others: bool, size: int | None) -> Page:
     gr.HTML(markup.HEAD)
     with gr.Row(elem_id="app", equal_height=False):
         with gr.Column(elem_id="ask", scale=0, min_width=320):
-            upload = gr.File(label="Photo", file_types=["image"], height=144, elem_id="upload")
+            upload = gr.HTML(markup.upload(), js_on_load=asset("upload.js"), elem_id="upload")
             samples = gr.HTML(markup.samples(SAMPLES), js_on_load=asset("samples.js"), elem_id="samples")
             given = gr.HTML(elem_id="given")
             asking = _asking(encoders, others=others, size=size)

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from repeat_xai.report.pictures import photo_url
 from repeat_xai.serve.job import State
-from repeat_xai.serve.photo import Given, sample
+from repeat_xai.serve.photo import MOST_BYTES, Given, sample
 
 HEAD = """
 <header id="head"><h1>repeat-xai</h1>
@@ -28,6 +28,15 @@ def photo(given: Given) -> str:
     return Markup(
         '<figure class="given"><img alt="" src="{}"><figcaption>{} <small>{}×{}</small></figcaption></figure>'
     ).format(photo_url(given.photo, longest=320), given.name, width, height)
+
+
+def upload() -> str:
+    """Return the field that a photo is dropped on or chosen by; a script sends it."""
+    return Markup(
+        '<div class="upload" data-most="{}"><label><input type="file" accept="image/*">'
+        "<span>Drop a photo here, or <u>choose one</u></span></label>"
+        '<p class="note" role="status" hidden></p></div>'
+    ).format(MOST_BYTES)
 
 
 def samples(names: Sequence[str]) -> str:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from repeat_xai.errors import OutputError
+from repeat_xai.errors import ConfigurationError, OutputError
 from repeat_xai.serve.job import Job
 from repeat_xai.serve.photo import Given
 
+KEY = re.compile(r"[\w-]{6,64}", re.ASCII)
+"""How Gradio names the sessions of open pages."""
+MOST_OPEN = 500
+"""Open pages, of all visitors."""
 IDLE = 2 * 60 * 60
 """Seconds without use after which a session ends, though nobody said that its page was closed."""
 PATROL = 60
@@ -27,6 +32,8 @@ PATROL = 60
 class Session:
     """One open page."""
 
+    visitor: str
+    """The browser that has opened it."""
     photos: Path
     """Where what is uploaded lies, and nobody is served from."""
     results: Path
@@ -74,14 +81,33 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._lock = threading.Lock()
 
-    def of(self, key: str) -> Session:
-        """The session of that key, begun now if it is new."""
+    def join(self, key: str, visitor: str) -> None:
+        """Begin the session of that key if it is new; refuse one that another visitor has begun."""
+        if not KEY.fullmatch(key):
+            raise ConfigurationError("a page is known by 6 to 64 letters and digits; load it again")
         with self._lock:
             if key not in self._open:
+                if len(self._open) >= MOST_OPEN:
+                    raise ConfigurationError("too many pages are open here; close one, or try again later")
                 name = secrets.token_urlsafe(16)
-                self._open[key] = Session(self.photos / name, self.results / name)
-            self._open[key].used = time.monotonic()
-            return self._open[key]
+                self._open[key] = Session(visitor, self.photos / name, self.results / name)
+            session = self._open[key]
+            if session.visitor != visitor:
+                raise ConfigurationError("this page was opened by another browser; load it again")
+            session.used = time.monotonic()
+
+    def of(self, key: str) -> Session:
+        """Return the session of that key, which is in use now."""
+        session = self.known(key)
+        if session is None:
+            raise OutputError("this page was closed; load it again")
+        session.used = time.monotonic()
+        return session
+
+    def shows(self, name: str, visitor: str) -> bool:
+        """Tell whether the results served under that name are those of one of the visitor's own pages."""
+        with self._lock:
+            return any(one.results.name == name and one.visitor == visitor for one in self._open.values())
 
     def known(self, key: str) -> Session | None:
         """The session of that key, if it has begun and not ended."""
@@ -103,13 +129,14 @@ class Sessions:
             self.end(key)
 
     @contextmanager
-    def ageing(self) -> Iterator[None]:
-        """While the block runs, sessions left alone end; after it, all of them."""
+    def ageing(self, *others: Callable[[], None]) -> Iterator[None]:
+        """While the block runs, sessions left alone end, and the others are called as often; after it, all end."""
         over = threading.Event()
 
         def patrol() -> None:
             while not over.wait(PATROL):
-                self.end_idle()
+                for look in (self.end_idle, *others):
+                    look()
 
         watch = threading.Thread(target=patrol, daemon=True)
         watch.start()

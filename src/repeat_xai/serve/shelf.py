@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
 from repeat_xai.experiment.setting import Network
-from repeat_xai.importance.labelfree import ALONE
+from repeat_xai.serve.loading import PAUSE, load_apart
 from repeat_xai.types import Encoder
 
 KEPT = 4
@@ -30,25 +31,34 @@ class Shelf:
     def __init__(self, *, device: str = "auto", kept: int = KEPT) -> None:
         self.device, self.kept = device, kept
         self._found: dict[Network, Shared] = {}
-        self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._loading: dict[Network, threading.Lock] = {}
+        self._lock = threading.Lock()
 
-    def take(self, network: Network) -> Shared:
-        """The encoder of that name, loaded now if need be."""
-        if (found := self._known(network)) is not None:
-            return found
-        drawn = not network.name.startswith("onnx:")  # filled from torch's global generator before its weights are
-        with ALONE if drawn else self._reading:
-            if (found := self._known(network)) is not None:
-                return found
-            made = Shared(network.load(self.device))
+    def load(self, network: Network) -> None:
+        """Load an encoder in this process, before anybody asks for one."""
+        self._keep(network, network.load(self.device))
+
+    def take(self, network: Network, still_wanted: Callable[[], None]) -> Shared:
+        """Return the encoder of that name, loaded now if need be; `still_wanted` gives up by raising an exception."""
         with self._lock:
-            self._found[network] = made
-            for oldest in list(self._found)[: -self.kept]:
-                del self._found[oldest]
-        return made
+            alone = self._loading.setdefault(network, threading.Lock())
+        while not alone.acquire(timeout=PAUSE):
+            still_wanted()
+        try:
+            return self._known(network) or self._keep(network, load_apart(network, self.device, still_wanted))
+        finally:
+            alone.release()
 
     def _known(self, network: Network) -> Shared | None:
         with self._lock:
             if network in self._found:
                 self._found[network] = self._found.pop(network)
             return self._found.get(network)
+
+    def _keep(self, network: Network, encoder: Encoder) -> Shared:
+        with self._lock:
+            self._found[network] = made = Shared(encoder)
+            for oldest in list(self._found)[: -self.kept]:
+                del self._found[oldest]
+                self._loading.pop(oldest, None)
+        return made

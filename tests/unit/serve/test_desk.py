@@ -1,5 +1,6 @@
 """What the app does with what it is given and asked."""
 
+import asyncio
 import shutil
 import threading
 import time
@@ -17,8 +18,10 @@ from repeat_xai.serve import job, sessions
 from repeat_xai.serve.desk import Desk, Form
 from repeat_xai.serve.sessions import Sessions
 from repeat_xai.serve.shelf import Shelf
+from repeat_xai.serve.uploads import Uploads
 
 NAME = "torchvision:squeezenet1_1=random"
+ME, YOU = "my-page", "your-page"
 FORM = Form(
     encoder=NAME,
     method="relax",
@@ -36,20 +39,36 @@ FORM = Form(
 
 @pytest.fixture
 def desk(tmp_path):
-    return Desk(
+    made = Desk(
         sessions=Sessions(tmp_path / "home"),
+        uploads=Uploads(tmp_path / "home" / "uploads"),
         shelf=Shelf(device="cpu"),
         encoders=[Network.of(NAME), Network(name="efficientnet_lite0")],
         local=False,
     )
+    for page in (ME, YOU):
+        made.sessions.join(page, f"browser of {page}")
+    return made
 
 
-def test_a_photo_given_is_explained_shown_and_kept(desk, upload, monkeypatch):
+def give(desk, page, path):
+    """Upload a photo from a page's own browser, and hand it over to the page."""
+    return desk.receive(page, sent(desk, f"browser of {page}", path))
+
+
+def sent(desk, browser, path):
+    async def arriving():
+        yield path.read_bytes()
+
+    return asyncio.run(desk.uploads.receive(browser, path.name, arriving()))
+
+
+def test_a_photo_given_is_explained_shown_and_kept(desk, upload, monkeypatch, tmp_path):
     monkeypatch.setattr(job, "PAUSE", 0.0)
-    desk.receive("me", upload)
-    assert not upload.exists()
-    desk.begin("me", FORM._replace(masks=250, size=160))
-    news = list(desk.work("me"))
+    give(desk, ME, upload)
+    assert list((tmp_path / "home" / "uploads").iterdir()) == []
+    desk.begin(ME, FORM._replace(masks=250, size=160))
+    news = list(desk.work(ME))
     root = desk.sessions.results
     pages = [page for one in news for page in one.pages or ()]
     assert len(set(pages)) == len(pages) == 2
@@ -58,7 +77,7 @@ def test_a_photo_given_is_explained_shown_and_kept(desk, upload, monkeypatch):
     files = dict(news[-1].files)
     assert list(files) == ["maps", "panel"]
     assert rx.Explanation.load(root / files["maps"]).photo.name == "cat.png"
-    assert list(desk.work("me")) == []
+    assert list(desk.work(ME)) == []
 
 
 def files(desk):
@@ -72,116 +91,128 @@ def test_what_was_is_gone_when_something_new_begins_and_all_of_it_in_the_end(des
     def names():
         return {file.name for file in files(desk)}
 
-    desk.receive("me", upload)
-    desk.begin("me", FORM)
-    list(desk.work("me"))
+    give(desk, ME, upload)
+    desk.begin(ME, FORM)
+    list(desk.work(ME))
     assert {"cat.png", "cat.npz"} <= names()
-    desk.receive("me", tmp_path / "dog.png")
+    give(desk, ME, tmp_path / "dog.png")
     assert {file.name for file in files(desk) if "photos" in file.parts} == {"dog.png"}
     assert "cat.png" in names()  # the panel, no more the photo
-    desk.begin("me", FORM)
+    desk.begin(ME, FORM)
     assert names() == {"dog.png"}
-    desk.sessions.end("me")
+    desk.sessions.end(ME)
     assert names() == set()
 
 
 def test_a_photo_that_is_in_use_stays(desk, upload, tmp_path):
     shutil.copy(upload, tmp_path / "dog.png")
-    first = desk.receive("me", upload)
-    desk.begin("me", FORM)
-    desk.receive("me", tmp_path / "dog.png")
+    first = give(desk, ME, upload)
+    desk.begin(ME, FORM)
+    give(desk, ME, tmp_path / "dog.png")
     assert first.path.exists()
 
 
 def test_nobody_sees_what_another_gave(desk, upload):
-    desk.receive("me", upload)
+    give(desk, ME, upload)
     with pytest.raises(ConfigurationError, match="no photo yet; upload one or pick a sample"):
-        desk.begin("you", FORM)
-    mine, yours = desk.sessions.of("me").results, desk.sessions.of("you").results
+        desk.begin(YOU, FORM)
+    mine, yours = desk.sessions.of(ME).results, desk.sessions.of(YOU).results
     assert mine != yours
     assert len(mine.name) > 20
 
 
 def test_a_photo_is_not_served_where_results_are(desk, upload):
-    place = desk.receive("me", upload).path
+    place = give(desk, ME, upload).path
     assert place.is_file()
     assert not place.is_relative_to(desk.sessions.results)
 
 
 def test_what_is_no_photo_takes_the_last_ones_place(desk, upload):
-    desk.pick("me", 0)
+    desk.pick(ME, 0)
     upload.write_text("no photo")
     with pytest.raises(ImageError, match=r"^cat.png: not an image"):
-        desk.receive("me", upload)
+        give(desk, ME, upload)
     with pytest.raises(ConfigurationError, match="no photo yet"):
-        desk.begin("me", FORM)
+        desk.begin(ME, FORM)
     assert files(desk) == []
 
 
 def test_a_photo_that_does_not_arrive_takes_the_last_ones_place_too(desk, upload):
-    desk.receive("me", upload)
+    give(desk, ME, upload)
+    key = sent(desk, f"browser of {ME}", upload)
+    shutil.rmtree(desk.uploads.folder / key)
     with pytest.raises(ImageError, match=r"^cat.png: did not arrive; give it again"):
-        desk.receive("me", upload)
+        desk.receive(ME, key)
     with pytest.raises(ConfigurationError, match="no photo yet"):
-        desk.begin("me", FORM)
+        desk.begin(ME, FORM)
+
+
+def test_an_upload_belongs_to_the_browser_that_sent_it_and_is_taken_once(desk, upload):
+    key = sent(desk, f"browser of {YOU}", upload)
+    for page, name in ((ME, key), (YOU, "another"), (YOU, None), (YOU, [key])):
+        with pytest.raises(ImageError, match="did not arrive; upload it again"):
+            desk.receive(page, name)
+    assert desk.receive(YOU, key).name == "cat.png"
+    with pytest.raises(ImageError, match="did not arrive; upload it again"):
+        desk.receive(YOU, key)
 
 
 @pytest.mark.parametrize("step", ["pages", "save"])
 def test_what_cannot_be_written_is_said_and_ends_the_work(desk, monkeypatch, step):
     def full(*_, **__):
-        raise OutputError(f"{desk.sessions.of('me').written}/cat.npz: cannot be written (No space left on device)")
+        raise OutputError(f"{desk.sessions.of(ME).written}/cat.npz: cannot be written (No space left on device)")
 
     monkeypatch.setattr(room, step, full)
-    desk.pick("me", 0)
-    work = desk.begin("me", FORM)
-    *_, last = desk.work("me")
+    desk.pick(ME, 0)
+    work = desk.begin(ME, FORM)
+    *_, last = desk.work(ME)
     assert (last.state.end, last.state.said) == ("failed", "cat.npz: cannot be written (No space left on device)")
     assert until(lambda: work.state.end in ("cancelled", "done"))
 
 
 def test_no_place_to_write_is_said_at_once(desk):
     desk.sessions.results.parent.write_text("a file")
-    desk.pick("me", 0)
+    desk.pick(ME, 0)
     with pytest.raises(OutputError, match=r"^nothing can be written on the server \(Not a directory\)"):
-        desk.begin("me", FORM)
+        desk.begin(ME, FORM)
 
 
 def test_a_session_that_has_ended_is_not_begun_again_by_what_was_under_way(desk, upload):
-    desk.receive("me", upload)
-    desk.begin("me", FORM)
-    session = desk.sessions.of("me")
-    desk.sessions.end("me")
-    assert list(desk.work("me")) == []
-    desk.cancel("me")
-    assert desk.sessions.known("me") is None
+    give(desk, ME, upload)
+    desk.begin(ME, FORM)
+    session = desk.sessions.of(ME)
+    desk.sessions.end(ME)
+    assert list(desk.work(ME)) == []
+    desk.cancel(ME)
+    assert desk.sessions.known(ME) is None
     with pytest.raises(OutputError, match="this page was closed; load it again"):
         session.fresh(session.photos)
     assert files(desk) == []
 
 
 def test_a_session_left_alone_ends_and_one_in_use_does_not(desk, upload, tmp_path):
-    desk.receive("me", Path(shutil.copy(upload, tmp_path / "dog.png")))
-    gone = desk.begin("me", FORM)
-    desk.receive("you", upload)
-    desk.begin("you", FORM._replace(masks=20_000))
-    desk.sessions.of("you").used = desk.sessions.of("me").used = time.monotonic() - sessions.IDLE - 1
-    work = desk.work("you")
+    give(desk, ME, Path(shutil.copy(upload, tmp_path / "dog.png")))
+    gone = desk.begin(ME, FORM)
+    give(desk, YOU, upload)
+    desk.begin(YOU, FORM._replace(masks=20_000))
+    desk.sessions.of(YOU).used = desk.sessions.of(ME).used = time.monotonic() - sessions.IDLE - 1
+    work = desk.work(YOU)
     next(work)
     desk.sessions.end_idle()
     assert [file.name for file in files(desk)] == ["cat.png"]
     assert gone.state.end == "cancelled"
     assert next(work).state.end is None
-    desk.cancel("you")
+    desk.cancel(YOU)
 
 
 def test_the_server_looks_for_them_and_ends_all_when_it_ends(desk, upload, tmp_path, monkeypatch):
     monkeypatch.setattr(sessions, "PATROL", 0.01)
-    desk.receive("me", Path(shutil.copy(upload, tmp_path / "dog.png")))
+    give(desk, ME, Path(shutil.copy(upload, tmp_path / "dog.png")))
     with desk.sessions.ageing():
-        desk.receive("you", upload)
-        desk.sessions.of("me").used -= sessions.IDLE + 1
-        assert until(lambda: desk.sessions.known("me") is None)
-        assert desk.sessions.known("you") is not None
+        give(desk, YOU, upload)
+        desk.sessions.of(ME).used -= sessions.IDLE + 1
+        assert until(lambda: desk.sessions.known(ME) is None)
+        assert desk.sessions.known(YOU) is not None
     assert files(desk) == []
 
 
@@ -194,46 +225,46 @@ def test_what_is_written_while_the_page_is_closed_goes_too(desk, upload, monkeyp
         leaving.join(0.2)
         return real(*given, **options)
 
-    leaving = threading.Thread(target=desk.sessions.end, args=("me",))
+    leaving = threading.Thread(target=desk.sessions.end, args=(ME,))
     monkeypatch.setattr(room, step, closed_meanwhile)
-    desk.receive("me", upload)
-    desk.begin("me", FORM._replace(masks=100))
-    assert len(list(desk.work("me"))) >= 1
+    give(desk, ME, upload)
+    desk.begin(ME, FORM._replace(masks=100))
+    assert len(list(desk.work(ME))) >= 1
     leaving.join()
     assert files(desk) == []
 
 
 def test_nothing_is_written_once_the_page_is_closed(desk, upload, monkeypatch):
-    desk.receive("me", upload)
-    under_way = desk.begin("me", FORM._replace(masks=100))
+    give(desk, ME, upload)
+    under_way = desk.begin(ME, FORM._replace(masks=100))
     real = under_way.states
 
     def closed_meanwhile():
         for state in real():
             if state.found:
-                desk.sessions.end("me")
+                desk.sessions.end(ME)
             yield state
 
     monkeypatch.setattr(under_way, "states", closed_meanwhile)
-    assert not any(one.pages or one.files for one in desk.work("me"))
+    assert not any(one.pages or one.files for one in desk.work(ME))
     assert files(desk) == []
 
 
 def test_work_is_done_once(desk):
-    desk.pick("me", 1)
-    desk.begin("me", FORM)
-    first, second = desk.work("me"), desk.work("me")
+    desk.pick(ME, 1)
+    desk.begin(ME, FORM)
+    first, second = desk.work(ME), desk.work(ME)
     assert next(first).state.end is None
     assert list(second) == []
-    desk.cancel("me")
+    desk.cancel(ME)
 
 
 def test_work_begun_anew_ends_what_was_under_way(desk):
-    desk.pick("me", 1)
-    first = desk.begin("me", FORM)
-    second = desk.begin("me", FORM._replace(seed=1))
+    desk.pick(ME, 1)
+    first = desk.begin(ME, FORM)
+    second = desk.begin(ME, FORM._replace(seed=1))
     assert (first.state.end, second.state.end) == ("cancelled", None)
-    desk.sessions.end("me")
+    desk.sessions.end(ME)
     assert second.state.end == "cancelled"
 
 
@@ -280,13 +311,13 @@ def test_an_empty_field_is_as_good_as_none(desk):
     assert (one.budget.pool, one.network.size) == ("auto", None)
 
 
-@pytest.mark.parametrize("number", [4, -1, None, 0.5, "0"])
+@pytest.mark.parametrize("number", [4, -1, None, 0.5, "0", True])
 def test_there_are_no_other_samples(desk, number):
     with pytest.raises(ConfigurationError, match=f"there is no sample {number}; pick one of those shown"):
-        desk.pick("me", number)
+        desk.pick(ME, number)
 
 
 def test_only_who_sits_here_is_told_where_samples_lie(desk):
-    assert desk.pick("me", 0).called == "chelsea.png"
-    here = replace(desk, local=True).pick("me", 0)
+    assert desk.pick(ME, 0).called == "chelsea.png"
+    here = replace(desk, local=True).pick(ME, 0)
     assert (here.called, here.name) == (str(here.path), "chelsea.png")

@@ -37,7 +37,7 @@ def job(shelf, *asked):
 
 
 def own(one, shelf):
-    encoder = shelf.take(one.network).encoder
+    encoder = shelf.take(one.network, list).encoder
     return only(one.explainer.answers(encoder, (sample("chelsea.png").image(encoder),), seed=one.seed))
 
 
@@ -92,7 +92,7 @@ def test_cancelled_before_it_began_it_does_nothing(shelf):
 
 def test_cancelled_while_another_makes_the_encoder_ready_it_does_not_wait(shelf):
     work = job(shelf, wanted("relax", masks=20))
-    with shelf.take(SMALL).lock:
+    with shelf.take(SMALL, list).lock:
         states = work.states()
         assert until(lambda: "ready" in next(states).said)
         work.cancel()
@@ -108,7 +108,7 @@ def test_what_fails_says_why_and_frees_the_encoder(shelf):
     too_wide = wanted("occlusion", network=Network(name=SMALL.name, weights="random", size=31))
     last = list(job(shelf, too_wide).states())[-1]
     assert (last.end, last.said) == ("failed", "a window of 32 is larger than the image, 31×31")
-    assert not shelf.take(too_wide.network).lock.locked()
+    assert not shelf.take(too_wide.network, list).lock.locked()
 
 
 def test_what_should_not_happen_is_said_in_a_line_and_printed(shelf, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from serving import until
 from torch import nn
 
 from repeat_xai.encoders import export
-from repeat_xai.serve import events, server
+from repeat_xai.serve import server
 
 
 def test_without_gradio_it_says_how_to_get_it(monkeypatch, capsys):
@@ -63,17 +63,25 @@ def unlooped():
 @pytest.mark.usefixtures("heeding")
 def test_interrupted_while_encoders_load_it_ends(monkeypatch, capsys):
     pytest.importorskip("gradio")
-    monkeypatch.setattr(server.Shelf, "take", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(server.Shelf, "load", lambda *_: signal.raise_signal(signal.SIGINT))
     monkeypatch.setattr(server, "_run", lambda *_, **__: None)
     status, said = run_here(monkeypatch, capsys, "serve", "--no-browser", "--port", 0)
     assert (status, said.out, said.err) == (130, "", "repeat-xai: interrupted\n")
 
 
+async def nothing(scope, receive, send):
+    """An app that answers nobody."""
+    while scope["type"] == "lifespan":
+        kind = (await receive())["type"]
+        await send({"type": f"{kind}.complete"})
+        if kind == "lifespan.shutdown":
+            return
+
+
 @pytest.mark.usefixtures("heeding", "unlooped")
 def test_it_listens_before_it_says_so_and_ends_when_interrupted(monkeypatch):
     pytest.importorskip("gradio")
-    monkeypatch.setattr(events, "app", lambda *_, **__: None)
-    monkeypatch.setattr("gradio.mount_gradio_app", lambda *_, **__: None)
+    monkeypatch.setattr(server, "guarded", lambda *_, **__: nothing)
     heard = []
 
     def told(words):
@@ -99,6 +107,7 @@ def test_it_does_not_wait_for_what_is_being_exported(monkeypatch):
             raise KeyboardInterrupt
 
         waiting = []
+        monkeypatch.setattr(server, "guarded", lambda *_, **__: nothing)
         monkeypatch.setattr(server, "_run", interrupted)
         with pytest.raises(KeyboardInterrupt):
             server.serve(["torchvision:squeezenet1_1=random"], size=64, device="cpu", port=0, browser=False)

@@ -1,57 +1,128 @@
-"""Encoders are loaded once, shared, and make room for each other."""
+"""Encoders are loaded once, shared, and make room for each other; whoever waits for one can give up."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import loads
 import pytest
+import torch
+from serving import until
 
+import repeat_xai as rx
 from repeat_xai.errors import EncoderError
 from repeat_xai.experiment.setting import Network
 from repeat_xai.importance.labelfree import ALONE
+from repeat_xai.serve import loading, shelf
+from repeat_xai.serve.loading import load_apart
 from repeat_xai.serve.shelf import Shelf
+
+SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
+
+
+class GaveUpError(Exception):
+    pass
 
 
 @pytest.fixture
 def loaded(monkeypatch, encoder):
     names = []
-    monkeypatch.setattr(Network, "load", lambda self, device: names.append(self.name) or encoder)
+    monkeypatch.setattr(shelf, "load_apart", lambda network, *_: names.append(network.name) or encoder)
     return names
 
 
+def wanted():
+    """Somebody still waits."""
+
+
+def given_up():
+    raise GaveUpError
+
+
 def test_all_who_ask_share_one(loaded):
-    shelf = Shelf()
+    encoders = Shelf()
     with ThreadPoolExecutor(8) as crowd:
-        found = list(crowd.map(lambda _: shelf.take(Network(name="a")), range(8)))
+        found = list(crowd.map(lambda _: encoders.take(Network(name="a"), wanted), range(8)))
     assert len({id(one) for one in found}) == 1
     assert loaded == ["a"]
 
 
 def test_the_one_not_asked_for_longest_goes(loaded):
-    shelf = Shelf(kept=2)
+    encoders = Shelf(kept=2)
     for name in ("a", "b", "a", "c", "a", "b"):
-        shelf.take(Network(name=name))
+        encoders.take(Network(name=name), wanted)
     assert loaded == ["a", "b", "c", "b"]
 
 
 def test_another_size_or_other_weights_are_another_encoder(loaded):
-    shelf = Shelf()
+    encoders = Shelf()
     for network in (Network(name="a"), Network(name="a", size=8), Network(name="a", weights="random")):
-        shelf.take(network)
+        encoders.take(network, wanted)
     assert loaded == ["a", "a", "a"]
 
 
-def test_an_onnx_file_is_read_while_captum_draws(loaded):
-    shelf = Shelf()
+def test_loading_one_encoder_keeps_nobody_from_another(monkeypatch, encoder):
+    free = threading.Event()
+    monkeypatch.setattr(shelf, "load_apart", lambda network, *_: (network.name == "slow" and free.wait(), encoder)[1])
+    encoders = Shelf()
     with ThreadPoolExecutor(2) as crowd:
-        with ALONE:
-            read = crowd.submit(shelf.take, Network(name="onnx:a.onnx"))
-            built = crowd.submit(shelf.take, Network(name="a"))
-            assert read.result(timeout=5).encoder
-            assert loaded == ["onnx:a.onnx"]
-        assert built.result(timeout=5).encoder
+        slow = crowd.submit(encoders.take, Network(name="slow"), wanted)
+        assert encoders.take(Network(name="quick"), wanted).encoder is encoder
+        with pytest.raises(GaveUpError):  # who waits for the same encoder can give up too
+            encoders.take(Network(name="slow"), given_up)
+        assert not slow.done()
+        free.set()
+        assert slow.result(timeout=5).encoder is encoder
 
 
 def test_one_that_cannot_be_loaded_leaves_nothing():
-    shelf = Shelf()
+    encoders = Shelf()
     for _ in range(2):
         with pytest.raises(EncoderError, match="unknown encoder"):
-            shelf.take(Network(name="torchvision:nothing"))
+            encoders.take(Network(name="torchvision:nothing"), wanted)
+
+
+def test_an_encoder_loaded_apart_is_the_same_and_draws_nothing_here():
+    with ALONE, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        found = load_apart(SMALL, "cpu", wanted)
+        drawn = torch.rand(1)
+        torch.manual_seed(5)
+        assert torch.equal(drawn, torch.rand(1))
+    own = rx.load_encoder(SMALL.name, weights="random", size=64, device="cpu")
+    images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(found(images), own(images))
+    assert (found.name, found.weights, found.pool, found.preprocessing) == (
+        own.name,
+        own.weights,
+        own.pool,
+        own.preprocessing,
+    )
+
+
+def test_loading_that_never_ends_is_given_up_with_its_process(monkeypatch):
+    monkeypatch.setattr(loading, "_load", loads.endless)
+    made = []
+    process = loading.CONTEXT.Process
+    monkeypatch.setattr(loading, "CONTEXT", Recording(made, process))
+    with pytest.raises(GaveUpError):
+        load_apart(SMALL, "cpu", given_up)
+    assert until(lambda: not made[0].is_alive())
+
+
+def test_a_process_that_dies_while_loading_is_said(monkeypatch):
+    monkeypatch.setattr(loading, "_load", loads.killed)
+    with pytest.raises(EncoderError, match=r"its loading ended with nothing \(killed by SIGKILL\)"):
+        load_apart(SMALL, "cpu", wanted)
+
+
+class Recording:
+    """A context of processes that remembers those it has made."""
+
+    Pipe = staticmethod(loading.CONTEXT.Pipe)
+
+    def __init__(self, made, process):
+        self.made, self.process = made, process
+
+    def Process(self, **options):
+        self.made.append(self.process(**options))
+        return self.made[-1]
