@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeGuard, final
 
 import gradio as gr
+from gradio.blocks import BlockFunction
 
 from repeat_xai.serve.incoming import RefusedError
 
@@ -23,10 +24,11 @@ class Calls:
 
     def __init__(self, blocks: gr.Blocks) -> None:
         # A function that runs when the page is closed is for Gradio itself to call.
-        found = {
-            number: fn for number, fn in blocks.fns.items() if not any(event == "unload" for _, event in fn.targets)
+        self._functions: Mapping[int, BlockFunction] = {
+            number: function
+            for number, function in blocks.fns.items()
+            if "unload" not in (event for _, event in function.targets)
         }
-        self._fields: Mapping[int, Sequence[object]] = {number: fn.inputs for number, fn in found.items()}
 
     def checked(self, body: bytes) -> tuple[str, bytes]:
         """Return the session that a call is for, and the call written anew from what was checked."""
@@ -37,18 +39,19 @@ class Calls:
         if not isinstance(call, dict) or not call.keys() <= ALLOWED:
             raise RefusedError(422, f"a call holds {', '.join(sorted(ALLOWED))}, and nothing else")
         number, session, values = call.get("fn_index"), call.get("session_hash"), call.get("data")
-        if not _is_whole(number) or number not in self._fields:
+        if not _is_whole(number) or number not in self._functions:
             raise RefusedError(422, "fn_index names no function of this page")
         if not isinstance(session, str):
             raise RefusedError(422, "session_hash must be a text")
-        fields = self._fields[number]
+        function = self._functions[number]
+        fields = function.inputs
         if not isinstance(values, list) or len(values) != len(fields):
             raise RefusedError(422, f"data must be a list of {len(fields)} values")
         for field, value in zip(fields, values, strict=True):
             if not accepts(field, value):
                 raise RefusedError(422, f"{getattr(field, 'elem_id', None) or 'a field'} cannot hold this value")
-        if not _is_plain(call.get("event_data")):
-            raise RefusedError(422, "event_data must be a few numbers and texts by name")
+        if not (_is_plain(call.get("event_data")) if function.collects_event_data else call.get("event_data") is None):
+            raise RefusedError(422, "event_data must be a few numbers and texts by name, for functions that take it")
         if call.get("trigger_id") is not None and not _is_whole(call["trigger_id"]):
             raise RefusedError(422, "trigger_id must be a whole number")
         return session, json.dumps(call).encode()
@@ -67,8 +70,6 @@ def accepts(field: object, value: object) -> bool:
 
 def _is_plain(data: object) -> bool:
     """Tell whether the details of an event are a few plain values."""
-    if data is None:
-        return True
     if not isinstance(data, dict) or len(data) > 4:
         return False
     return all(_is_text(name) and (_is_text(value) or _is_whole(value)) for name, value in data.items())

@@ -170,7 +170,9 @@ class Desk:
         return _affordable(first, second)
 
     def _network(self, text: object, size: int | None) -> Network:
-        network = Network.of(str(text or ""), size=size or None)
+        if not text:
+            raise ConfigurationError("no encoder is chosen; choose one")
+        network = Network.of(str(text), size=size or None)
         if network.size is not None and network.size > MOST_SIDE:
             raise ConfigurationError(f"an input of {size}×{size} pixels is too large here; give at most {MOST_SIDE}")
         if not self.local:

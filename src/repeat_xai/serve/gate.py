@@ -12,7 +12,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, final
-from urllib.parse import unquote
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -158,7 +157,7 @@ class Gate:
 
     async def _upload(self, request: Request, visitor: str) -> str:
         """Receive a photo, and return the key under which this browser can have it explained."""
-        name = file_name(unquote(request.query_params.get("name", "")))
+        name = file_name(request.query_params.get("name", ""))
         if request.headers.get("content-type") != "application/octet-stream":
             raise RefusedError(415, "a photo is sent as it is; its content type must be application/octet-stream")
         arriving: AsyncIterator[bytes] = chunks(request, most=MOST_BYTES)

@@ -12,7 +12,6 @@ from repeat_xai.serve.wanted import NAMES, Budget
 
 Component = Any
 """One of Gradio's."""
-MOST = 1_000_000
 NOTHING, SAME = ("nothing", ""), ("the same encoder", "")
 
 
@@ -90,8 +89,6 @@ def _asking(encoders: Sequence[str], *, others: bool, size: int | None) -> Askin
             info=info,
             visible=visible,
             precision=0,
-            minimum=0,
-            maximum=MOST,
             min_width=100,
             elem_id=name,
         )

@@ -49,12 +49,15 @@ class Session:
     """For what is written while the page may be closed."""
 
     def fresh(self, within: Path) -> Path:
-        """A new folder; those before it go, unless work is under way that may need them."""
+        """Make a new folder; those before it go, but for what work under way needs."""
         with self.lock:
             if self.ended:
                 raise OutputError("this page was closed; load it again")
-            if self.job is None or self.job.state.end is not None:
-                shutil.rmtree(within, ignore_errors=True)
+            under_way = self.job is not None and self.job.state.end is None
+            needed = (self.job.given.path.parent, self.written) if self.job and under_way else ()
+            for earlier in within.glob("*"):
+                if earlier not in needed:
+                    shutil.rmtree(earlier, ignore_errors=True)
             folder = within / secrets.token_hex(4)
             try:
                 folder.mkdir(parents=True)

@@ -288,7 +288,7 @@ def test_work_begun_anew_ends_what_was_under_way(desk):
         ({"estimator": "magic"}, "unknown estimator"),
         ({"size": 2000}, "an input of 2000×2000 pixels is too large here; give at most 1024"),
         ({"encoder": "torchvision:alexnet"}, "unknown encoder 'torchvision:alexnet'; choose one of: torchvision:squ"),
-        ({"encoder": None}, "unknown encoder ''"),
+        ({"encoder": None}, "no encoder is chosen; choose one"),
         ({"other_method": "relax"}, "compared with itself"),
         ({"other_encoder": NAME}, "compared with itself"),
     ],

@@ -9,6 +9,14 @@ import pytest
 
 from repeat_xai.serve.home import LOCK, PREFIX, home
 
+CODE = """
+import os, sys
+from repeat_xai.serve.home import home
+with home() as folder:
+    print(folder, flush=True)
+    %s
+"""
+
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
@@ -27,15 +35,14 @@ def test_it_is_its_owners_alone_under_a_name_nobody_guesses_and_goes_in_the_end(
 
 
 def test_what_a_killed_app_has_left_goes_and_what_a_running_one_has_stays(place):
-    code = "import os, sys\nfrom repeat_xai.serve.home import home\nwith home() as folder:\n print(folder, flush=True)\n %s"
     environment = os.environ | {"TMPDIR": str(place)}
     killed = subprocess.run(
-        [sys.executable, "-c", code % "os.kill(os.getpid(), 9)"], env=environment, capture_output=True, text=True
+        [sys.executable, "-c", CODE % "os.kill(os.getpid(), 9)"], env=environment, capture_output=True, text=True
     )
     left = place / killed.stdout.strip()
     (left / "uploads").mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", code % "sys.stdin.read()"],
+        [sys.executable, "-c", CODE % "sys.stdin.read()"],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,0 +1,68 @@
+"""Whatever is sent to the app is answered in one line, and leaves nothing behind."""
+
+import re
+from contextlib import closing
+
+import httpx
+import pytest
+from apps import PAGE, app_of, browser, call, desk_in
+from hostile.form_cases import CALLS
+from hostile.upload_cases import UPLOADS
+from hostile.verdicts import Verdict
+
+pytest.importorskip("gradio", reason="there is no Gradio: install the extra [serve]")
+
+REFUSAL = re.compile(r'<p class="note">(.*?)</p>', re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    return desk_in(tmp_path_factory.mktemp("app"))
+
+
+@pytest.fixture(scope="module")
+def client(desk):
+    with app_of(desk) as address, closing(browser(address)) as opened:
+        assert call(opened, 1, [], event={"number": 0}).status_code == 200
+        yield opened
+
+
+def verdict(answer: httpx.Response) -> Verdict:
+    """What an answer is: a refusal is one line, as text or on the page."""
+    if answer.status_code == 200:
+        shown = REFUSAL.search(answer.text.encode().decode("unicode_escape", errors="replace"))
+        return Verdict("refused", shown[1]) if shown else Verdict("right", answer.text)
+    refused = 400 <= answer.status_code < 500 and len(answer.text.splitlines()) == 1
+    return Verdict("refused" if refused else "traceback", f"{answer.status_code} {answer.text}")
+
+
+@pytest.mark.parametrize("case", CALLS, ids=str)
+def test_values_that_the_page_never_sends(case, client, judge, capfd):
+    try:
+        answer = client.post("/gradio_api/run/predict", content=case.content, headers={"Content-Type": case.kind})
+    except httpx.TimeoutException:
+        judge("form values", Verdict("hang"), case)
+    judge("form values", verdict(answer), case)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("case", UPLOADS, ids=str)
+def test_uploads_that_the_page_never_sends(case, client, desk, judge, tmp_path, capfd):
+    headers = {"Content-Type": "application/octet-stream"} | case.headers
+    try:
+        answer = client.post(f"/photo?{case.query}", content=case.content, headers=headers)
+        if answer.status_code == 200:
+            answer = call(client, 0, [], event={"upload": answer.text})
+    except httpx.TimeoutException:
+        judge("uploads", Verdict("hang"), case)
+    found = verdict(answer)
+    if found.kind == "right":
+        (name,) = re.findall(r"<figcaption>(.*?) <small>", answer.json()["data"][0])
+        found = found._replace(said=name)
+    judge("uploads", found, case)
+    home = desk.uploads.folder.parent
+    assert list(desk.uploads.folder.glob("*")) == []
+    kept = [file for file in home.rglob("*") if file.is_file()]
+    assert len(kept) <= 1
+    assert all(file.is_relative_to(desk.sessions.of(PAGE).photos) for file in kept)
+    assert "Traceback" not in capfd.readouterr().err
