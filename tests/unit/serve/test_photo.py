@@ -1,5 +1,10 @@
 """Files that are given: photos, and what is none."""
 
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
 import PIL.Image
 import pytest
 import typer
@@ -9,6 +14,7 @@ import repeat_xai as rx
 from repeat_xai.cli import demo
 from repeat_xai.datasets.samples import SAMPLES, sample_path
 from repeat_xai.errors import ImageError
+from repeat_xai.serve import photo
 from repeat_xai.serve.photo import MOST_BYTES, given, sample
 
 
@@ -92,3 +98,20 @@ def test_what_is_no_photo_is_refused_in_a_line_without_its_place(tmp_path, made,
     assert str(refused.value).startswith("cat.jpg: ")
     assert str(tmp_path) not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def resident():
+    """Megabytes of memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def test_after_a_large_photo_memory_is_as_before(tmp_path):
+    path = tmp_path / "large.jpg"
+    noise = np.random.default_rng(0).integers(0, 255, (60, 80, 3), np.uint8)
+    PIL.Image.fromarray(noise).resize((7200, 5400)).save(path)
+    photo._give_back_memory()
+    before = resident()
+    reader = threading.Thread(target=given, args=(path,))  # as the server does
+    reader.start()
+    reader.join()
+    assert resident() - before < 40  # the decoded photo alone takes 117
