@@ -9,6 +9,7 @@ import httpx
 import uvicorn
 
 from repeat_xai.experiment.setting import Network
+from repeat_xai.serve.connection import Connection
 from repeat_xai.serve.desk import Desk
 from repeat_xai.serve.server import guarded
 from repeat_xai.serve.sessions import Sessions
@@ -39,7 +40,8 @@ def running(made, listener):
     servers = []
 
     async def serve():
-        servers.append(uvicorn.Server(uvicorn.Config(made(), log_level="critical", timeout_graceful_shutdown=1)))
+        config = uvicorn.Config(made(), http=Connection, log_level="critical", timeout_graceful_shutdown=1)
+        servers.append(uvicorn.Server(config))
         await servers[0].serve(sockets=[listener])
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))

@@ -176,12 +176,14 @@ def _run(app: ASGIApp, listener: socket.socket, *, ready: Callable[[], None]) ->
     """Serve until interrupted; `ready` is called once the server listens."""
     import uvicorn
 
+    from repeat_xai.serve.connection import Connection
+
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             ready()
 
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False)
+    config = uvicorn.Config(app, http=Connection, log_level="warning", timeout_graceful_shutdown=1, server_header=False)
     server = Server(config)
     logging.getLogger("uvicorn.error").addFilter(lambda _: not server.should_exit)  # pages left open are no error
     with _ending():

@@ -13,7 +13,7 @@ from skimage import data
 
 pytest.importorskip("gradio", reason="there is no Gradio: install the extra [serve]")
 
-from repeat_xai.serve import incoming, uploads
+from repeat_xai.serve import connection, incoming, uploads
 from repeat_xai.serve.events import app as page_of
 from repeat_xai.serve.server import unguarded
 
@@ -253,6 +253,24 @@ def test_an_upload_whose_sender_goes_away_is_dropped_and_said_in_a_line(client, 
         assert until(lambda: list(desk.uploads.folder.iterdir()))
     assert until(lambda: list(desk.uploads.folder.iterdir()) == [])
     assert until(lambda: "ended before all of it had arrived" in caplog.text)
+
+
+@pytest.mark.parametrize(
+    "start", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\nX"], ids=["silent", "a word", "a header"]
+)
+def test_a_connection_on_which_nothing_is_asked_ends(address, monkeypatch, start):
+    monkeypatch.setattr(connection, "MOST_SILENCE", 0.3)
+    assert raw(address, start)[1] < 5
+
+
+def test_a_slow_answer_is_no_silence(address, client, monkeypatch):
+    monkeypatch.setattr(connection, "MOST_SILENCE", 0.1)
+    with client.stream("GET", f"/gradio_api/heartbeat/{PAGE}", timeout=5) as news:
+        lines = news.iter_lines()
+        assert next(lines) == "data: ALIVE"
+        time.sleep(1)
+        assert not news.is_closed
+        assert next(lines) == ""
 
 
 def test_a_call_that_stops_is_answered_too(client, address, monkeypatch):

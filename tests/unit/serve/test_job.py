@@ -1,10 +1,12 @@
 """Work on threads of its own: told, cancelled, failing alone, sharing encoders."""
 
+import multiprocessing
 import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import loads
 import pytest
 import torch
 from serving import until
@@ -13,6 +15,7 @@ from repeat_xai.engine import only
 from repeat_xai.errors import RepeatError
 from repeat_xai.experiment.setting import Network
 from repeat_xai.serve import job as room
+from repeat_xai.serve import loading
 from repeat_xai.serve.job import Job
 from repeat_xai.serve.notes import HERE, routing
 from repeat_xai.serve.photo import sample
@@ -99,6 +102,18 @@ def test_cancelled_while_another_makes_the_encoder_ready_it_does_not_wait(shelf)
         assert list(states)[-1].end == "cancelled"
     assert until(lambda: not any("_work" in thread.name for thread in threading.enumerate()))
     assert list(job(shelf, wanted("relax", masks=20)).states())[-1].end == "done"
+
+
+def test_cancelled_while_an_encoder_loads_its_process_ends(monkeypatch):
+    monkeypatch.setattr(loading, "_load", loads.endless)
+    work = job(Shelf(device="cpu"), wanted("relax", masks=20))
+    states = work.states()
+    assert until(lambda: "Loading" in next(states).said)
+    assert until(multiprocessing.active_children)
+    work.cancel()
+    assert list(states)[-1].end == "cancelled"
+    assert until(lambda: not multiprocessing.active_children())
+    assert until(lambda: not any("_work" in thread.name for thread in threading.enumerate()))
 
 
 def test_what_fails_says_why_and_frees_the_encoder(shelf):
