@@ -7,11 +7,12 @@ import tempfile
 
 import pytest
 
+from repeat_xai.serve import home as module
 from repeat_xai.serve.home import LOCK, PREFIX, home
 
-CODE = """
-import os, sys
-from repeat_xai.serve.home import home
+CODE = f"""
+import os, runpy, sys
+home = runpy.run_path({module.__file__!r})["home"]  # the rest of the app would be loaded otherwise
 with home() as folder:
     print(folder, flush=True)
     %s
