@@ -14,7 +14,7 @@ import torch
 
 from repeat_xai.detect import AGGREGATES, Mixture, mixture
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.files import writing
+from repeat_xai.files import sweep, writing
 from repeat_xai.gallery import Files, Outcome, draw
 from repeat_xai.plot import contact_sheet
 from repeat_xai.types import Explanation
@@ -79,6 +79,7 @@ def ranked(scores: Sequence[Score], reference: Sequence[Score], *, seed: int) ->
 
 def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
     """The table as CSV and Parquet, as JSON what made it and what the mixture says, and a sheet of its two ends."""
+    sweep(folder)
     numbered = enumerate(zip(result.scores, result.unknown, result.below, strict=True), start=1)
     rows: list[Row] = [
         (rank, _text(score.image), score.uncertainty, unknown, below, _text(score.files.panel))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, OutputError, choose
-from repeat_xai.files import writing
+from repeat_xai.errors import ConfigurationError, OutputError, choose, reason
+from repeat_xai.files import Kind, json_object, read_arrays, writing
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int8, UInt8
@@ -25,6 +24,17 @@ Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos"]
 
 ROUNDING = 1e-6
 """A share of votes held in float32 may miss its true value by this much."""
+MOST_PIXELS = 4096 * 4096
+"""Of a map, or of the picture beside it, that is saved."""
+LONGEST_SIDE = 2**31 - 1
+"""Pixels of a photo: no format of pictures knows of longer sides."""
+TEXT = Kind("<U", dimensions=0, most=2**22)
+SAVED = dict.fromkeys(("importance", "uncertainty", "vote_share"), Kind("<f4", dimensions=2, most=4 * MOST_PIXELS)) | {
+    "picture": Kind("|u1", dimensions=3, most=3 * MOST_PIXELS),
+    "photo": TEXT,
+    "provenance": TEXT,
+}
+"""What the file of an explanation holds; there is no share of votes of a method that casts none."""
 
 
 @final
@@ -157,13 +167,18 @@ class Explanation:
 
     def save(self, path: str | Path) -> None:
         """Write everything to one `.npz` that holds no code and needs none to be read."""
-        arrays = {
-            "importance": self.importance.numpy(),
-            "uncertainty": self.uncertainty.numpy(),
-            "picture": self.photo.picture,
-            "photo": np.array(json.dumps({k: v for k, v in vars(self.photo).items() if k != "picture"})),
-            "provenance": np.array(json.dumps(self.provenance)),
-        }
+        try:
+            expect_valid(self)
+            arrays = {
+                "importance": self.importance.numpy(),
+                "uncertainty": self.uncertainty.numpy(),
+                "picture": self.photo.picture,
+                "photo": np.array(json.dumps({k: v for k, v in vars(self.photo).items() if k != "picture"})),
+                "provenance": np.array(json.dumps(self.provenance)),
+            }
+            json_object(str(arrays["provenance"]))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise OutputError(f"{path}: is not written, for {reason(error)}") from error
         if self.vote_share is not None:
             arrays["vote_share"] = self.vote_share.numpy()
         with writing(Path(path)) as draft, draft.open("wb") as file:
@@ -171,27 +186,32 @@ class Explanation:
 
     @staticmethod
     def load(path: str | Path) -> Explanation:
-        """Read back what `save` wrote."""
+        """Read back what `save` wrote; anything else is refused before it takes much memory or time."""
         try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                about = json.loads(str(arrays["photo"]))
-                return Explanation(
-                    importance=torch.from_numpy(arrays["importance"]),
-                    uncertainty=torch.from_numpy(arrays["uncertainty"]),
-                    vote_share=torch.from_numpy(arrays["vote_share"]) if "vote_share" in arrays else None,
-                    photo=Photo(
-                        name=about["name"],
-                        picture=arrays["picture"],
-                        size=tuple(about["size"]),
-                        box=tuple(about["box"]),
-                        digest=about["digest"],
-                    ),
-                    provenance=json.loads(str(arrays["provenance"])),
-                )
+            arrays = read_arrays(Path(path), SAVED)
+            about = json_object(str(arrays["photo"]))
+            found = Explanation(
+                importance=torch.from_numpy(arrays["importance"]),
+                uncertainty=torch.from_numpy(arrays["uncertainty"]),
+                vote_share=torch.from_numpy(arrays["vote_share"]) if "vote_share" in arrays else None,
+                photo=Photo(
+                    name=about["name"],
+                    picture=arrays["picture"],
+                    size=tuple(about["size"]),
+                    box=tuple(about["box"]),
+                    digest=about["digest"],
+                ),
+                provenance=json_object(str(arrays["provenance"])),
+            )
+            expect_valid(found)
         except FileNotFoundError as error:
             raise OutputError(f"{path}: no such file") from error
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile, EOFError) as error:
-            raise OutputError(f"{path}: not an explanation saved by this package") from error
+        except OutputError:
+            raise
+        except Exception as error:  # libraries meet damaged files with errors of every kind
+            why = reason(error)
+            raise OutputError(f"{path}: not an explanation saved by this package ({why})") from error
+        return found
 
     def _repr_html_(self) -> str:
         from repeat_xai.report import frame
@@ -202,3 +222,60 @@ class Explanation:
         from repeat_xai.report import picture
 
         return picture(self)
+
+
+def expect_valid(explanation: Explanation) -> None:
+    """Raise a ValueError that says what is wrong with an explanation, unless it can be saved, shown and read back.
+
+    Maps are float32 of one shape. Importance is finite and may have any sign. A share of votes lies in [0, 1], up to
+    rounding. Uncertainty is not below zero, up to rounding; it is NaN everywhere where the method does not know it.
+    """
+    importance, uncertainty, share = explanation.importance, explanation.uncertainty, explanation.vote_share
+    for values in (importance, uncertainty, importance if share is None else share):
+        if values.dtype != torch.float32 or values.ndim != 2 or not 0 < values.numel() <= MOST_PIXELS:
+            raise ValueError(f"a map is {values.dtype} of {list(values.shape)}, not float32 [height, width]")
+        if values.shape != importance.shape:
+            raise ValueError(f"maps have different shapes, {list(importance.shape)} and {list(values.shape)}")
+    if not importance.isfinite().all():
+        raise ValueError("importance is not finite")
+    unknown = share is None and uncertainty.isnan().all()
+    if not unknown and not (uncertainty.isfinite() & (uncertainty >= -ROUNDING)).all():
+        raise ValueError("uncertainty is not finite or below zero")
+    if share is not None and not ((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all():
+        raise ValueError("a share of votes is not in [0, 1]")
+    _expect_valid_photo(explanation.photo)
+    _expect_valid_provenance(explanation.provenance)
+
+
+def _expect_valid_photo(photo: Photo) -> None:
+    picture, sides = photo.picture, [type(side) for side in photo.size]
+    if (
+        sides != [int, int]
+        or len(photo.box) != 4
+        or not isinstance(photo.name, str)
+        or not isinstance(photo.digest, str)
+    ):
+        raise ValueError("its photo is not described by a name, a size, a box and a digest")
+    if picture.dtype != np.uint8 or picture.shape[2:] != (3,) or not 0 < picture.size <= 3 * MOST_PIXELS:
+        raise ValueError(f"its picture is {picture.dtype} of {list(picture.shape)}, not uint8 [rows, columns, 3]")
+    (height, width), (rows, columns, _), (left, top, right, bottom) = photo.size, picture.shape, photo.box
+    smaller = rows <= height <= LONGEST_SIDE and columns <= width <= LONGEST_SIDE
+    if not smaller or abs(rows * width - columns * height) > width + height:  # sides are rounded to whole pixels
+        raise ValueError(f"a picture of {columns}×{rows} pixels is not of a photo of {width}×{height}")
+    beyond = ROUNDING * max(width, height)
+    if not (-beyond <= left < right <= width + beyond and -beyond <= top < bottom <= height + beyond):
+        raise ValueError(f"the box {photo.box} is not in a photo of {width}×{height} pixels")
+
+
+def _expect_valid_provenance(made: Mapping[str, Any]) -> None:
+    """Require what every caption says of an explanation."""
+    method = made.get("method")
+    base = method.get("base", "") if isinstance(method, Mapping) else ""
+    if not (_named(method) and _named(made.get("encoder")) and (isinstance(base, str) or _named(base))):
+        raise ValueError("its provenance does not name a method and an encoder")
+    if "pool" in made and not (isinstance(made["pool"], Mapping) and "masks" in made["pool"]):
+        raise ValueError("its provenance does not say how many masks its pool has")
+
+
+def _named(thing: object) -> bool:
+    return isinstance(thing, Mapping) and isinstance(thing.get("name"), str)

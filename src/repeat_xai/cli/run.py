@@ -19,6 +19,7 @@ from rich.text import Text
 from repeat_xai.calls import listening
 from repeat_xai.cli import INTERRUPTED
 from repeat_xai.errors import ConfigurationError, RepeatError
+from repeat_xai.files import sweep
 from repeat_xai.gallery import Gallery, Outcome, compare
 from repeat_xai.images import SIDE, Protocol
 from repeat_xai.report import expect_free, explained
@@ -51,6 +52,7 @@ def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, 
     """Fill the galleries, tell of each image, draw those of several side by side, write the page; the exit status."""
     failed = False
     expect_free(out)
+    sweep(out)
     with interruptible():
         found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
         for each in zip(*found, strict=True):
@@ -94,6 +96,8 @@ def filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Ou
 
 def _tell(progress: Progress, outcome: Outcome, *, as_json: bool) -> None:
     path, files, record = outcome.path, outcome.files, outcome.record or {}
+    if outcome.flaw:
+        progress.console.print(Text(f"repeat-xai: {outcome.flaw}, made again"), soft_wrap=True)
     if outcome.error is not None:
         text = str(outcome.error)
         text = text if text.startswith(str(path)) else f"{path}: {text}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from urllib.parse import quote
 
 from repeat_xai.detect import AGGREGATES
 from repeat_xai.errors import OutputError
+from repeat_xai.files import read_json
 from repeat_xai.gallery import Files
 from repeat_xai.report.layers import Kind, layers
 from repeat_xai.report.page import Card, Content
@@ -79,10 +79,9 @@ def names(paths: Sequence[Path]) -> list[str]:
 def record(files: Files) -> Mapping[str, Any]:
     """The provenance on disk."""
     try:
-        found: Mapping[str, Any] = json.loads(files.provenance.read_text(encoding="utf-8"))
+        return read_json(files.provenance)
     except (OSError, ValueError) as error:
         raise OutputError(f"{files.provenance}: cannot be read; run the same command again") from error
-    return found
 
 
 def href(path: Path, folder: Path) -> str:

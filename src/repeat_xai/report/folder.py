@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from repeat_xai.errors import OutputError, RepeatError
-from repeat_xai.files import writing
+from repeat_xai.files import opened, writing
 from repeat_xai.gallery import Outcome
 from repeat_xai.plot.captions import title
 from repeat_xai.report.chart import Chart, chart
@@ -29,12 +29,14 @@ def expect_free(folder: Path) -> None:
     """Refuse a folder whose index is the user's own."""
     index = folder / INDEX
     try:
-        with index.open("rb") as file:
-            ours = f'<meta name="generator" content="{GENERATOR} '.encode() in file.read(1000)
+        with opened(index) as file:
+            beginning = file.read(1000)
     except (FileNotFoundError, NotADirectoryError):
         return
-    except OSError:
+    except (OSError, OutputError):
         ours = False
+    else:
+        ours = not beginning or f'<meta name="generator" content="{GENERATOR} '.encode() in beginning
     if not ours:
         raise OutputError(f"{index}: is a page of your own and is not written over; choose another --out")
 
