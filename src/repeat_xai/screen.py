@@ -15,7 +15,7 @@ import torch
 from repeat_xai.detect import AGGREGATES, Mixture, mixture
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.files import sweep, writing
-from repeat_xai.gallery import Files, Outcome, draw
+from repeat_xai.gallery import Files, Outcome, draw, expect_ours
 from repeat_xai.plot import contact_sheet
 from repeat_xai.types import Explanation
 
@@ -99,6 +99,7 @@ def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
         ends = (result.scores[:SHOWN], result.scores[-SHOWN:][::-1])
         most, least = ([(Explanation.load(s.files.maps).photo, s.uncertainty) for s in end] for end in ends)
         values = [score.uncertainty for score in result.scores]
+        expect_ours(folder / "screen.png")
         draw(contact_sheet(most, least, values, result.mixture), folder / "screen.png")
     return table
 

@@ -28,7 +28,7 @@ from repeat_xai.provenance import request
 from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
 
-__all__ = ["Files", "Gallery", "Outcome", "Printed", "compare", "draw", "is_there", "print_out"]
+__all__ = ["Files", "Gallery", "Outcome", "Printed", "compare", "draw", "expect_ours", "is_there", "print_out"]
 
 DPI = 150
 PRINTED = 300
@@ -147,10 +147,15 @@ def compare(outcomes: Sequence[Outcome], folder: Path) -> Path:
     """One image as several galleries have it, drawn side by side into the folder."""
     maps = [outcome.files.maps for outcome in outcomes if outcome.files is not None]
     picture = folder / f"{maps[0].stem}.comparison.png"
-    if is_own(picture):
-        raise OutputError(f"{picture}: is a picture of your own and is not written over; choose another --out")
+    expect_ours(picture)
     draw(comparison([Explanation.load(path) for path in maps]), picture)
     return picture
+
+
+def expect_ours(picture: Path) -> None:
+    """Refuse to write over a picture of the user's own."""
+    if is_own(picture):
+        raise OutputError(f"{picture}: is a picture of your own and is not written over; choose another --out")
 
 
 def draw(figure: Figure, path: Path, *, key: str = "") -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, final
 import PIL.Image
 
 from repeat_xai.errors import OutputError
+from repeat_xai.explain.once import Once
 from repeat_xai.files import Png, expect_regular, opened, read_json, read_png
 from repeat_xai.types import Explanation
 
@@ -83,7 +84,7 @@ class Place:
         record, maps, (panel, npz, provenance) = self.record, self.maps, self.files
         if record is None or (maps is not None and not _agree(record, maps)):
             bad = provenance
-        elif maps is None:
+        elif maps is None or (maps.uncertainty.isnan().any() and maps.provenance["method"]["name"] != Once.__name__):
             bad = npz
         elif not self.panel.whole or self.panel.texts.get("Source") != digest:
             bad = panel

@@ -48,7 +48,7 @@ def explained(found: Sequence[Sequence[Outcome]], folder: Path) -> Path | None:
     for name, outcomes in zip(names([outcomes[0].path for outcomes in images]), images, strict=True):
         if files := [outcome.files for outcome in outcomes if outcome.files is not None]:
             beside = folder / f"{files[0].maps.stem}.comparison.png"
-            several = len(files) > 1 and beside.exists()
+            several = len(files) > 1 and beside.is_file()
             entries.append(Entry(name=name, files=files, comparison=beside if several else None))
     failed = [outcome.error for outcomes in images for outcome in outcomes if outcome.error is not None]
     return _written(entries, folder, kind="explain", notes=_told(failed))

@@ -17,6 +17,7 @@ Marks = tuple[tuple[float, str], ...]
 """Values, and what is written there."""
 SHARE = (0.0, 1.0)
 RELIES = "How much the representation depends on the pixel, in the method's own unit."
+UNKNOWN = "The method does not say how sure it is."
 AGREES = "0 where the repeats agree, 0.25 where they are split evenly."
 VERDICTS = ((-1.0, "certainly unimportant"), (0.0, "undecided"), (1.0, "certainly important"))
 
@@ -73,14 +74,15 @@ def _importance(explanation: Explanation, level: float) -> Layer:
 
 
 def _uncertainty(explanation: Explanation) -> Layer:
-    votes = _votes(explanation)
-    limits = (0.0, 0.25) if votes else most_of(explanation.uncertainty)
+    votes, unknown = _votes(explanation), bool(explanation.uncertainty.isnan().all())
+    limits = (0.0, 0.25) if votes else SHARE if unknown else most_of(explanation.uncertainty)
     median = explanation.uncertainty.median().item()
+    varies = UNKNOWN if unknown else "How much the importance varies." + _beyond(explanation.uncertainty, limits)
     return Layer(
         kind="uncertainty",
         label="Uncertainty",
         title="uncertainty p(1 − p)" if votes else "uncertainty U",
-        note=AGREES if votes else "How much the importance varies." + _beyond(explanation.uncertainty, limits),
+        note=AGREES if votes else varies,
         map="uncertainty",
         colours=UNCERTAINTY,
         limits=limits,
@@ -88,7 +90,7 @@ def _uncertainty(explanation: Explanation) -> Layer:
         counted="uncertainty",
         counted_title="uncertainty U",
         range=limits,
-        cuts=() if votes else ((median, "median"),),
+        cuts=() if votes or unknown else ((median, "median"),),
     )
 
 
