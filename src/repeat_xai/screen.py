@@ -17,7 +17,6 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.files import sweep, writing
 from repeat_xai.gallery import Files, Outcome, draw, expect_ours
 from repeat_xai.plot import contact_sheet
-from repeat_xai.types import Explanation
 
 COLUMNS = {
     "rank": "int64",
@@ -56,7 +55,7 @@ class Ranked(NamedTuple):
 def scored(outcomes: Sequence[Outcome], *, aggregate: str) -> list[Score]:
     """Of the images that could be explained."""
     return [
-        Score(o.path, o.files, AGGREGATES[aggregate](Explanation.load(o.files.maps).uncertainty).item())
+        Score(o.path, o.files, AGGREGATES[aggregate](o.files.explanation().uncertainty).item())
         for o in outcomes
         if o.files is not None
     ]
@@ -97,7 +96,7 @@ def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
         draft.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
     if result.scores:
         ends = (result.scores[:SHOWN], result.scores[-SHOWN:][::-1])
-        most, least = ([(Explanation.load(s.files.maps).photo, s.uncertainty) for s in end] for end in ends)
+        most, least = ([(s.files.explanation().photo, s.uncertainty) for s in end] for end in ends)
         values = [score.uncertainty for score in result.scores]
         expect_ours(folder / "screen.png")
         draw(contact_sheet(most, least, values, result.mixture), folder / "screen.png")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import PIL.Image
+import pyarrow.parquet as pq
 import pytest
 from crews import network, pictures
 from hostile.verdicts import Hang, Verdict, drafts, time_limit
@@ -20,10 +21,19 @@ from matplotlib.figure import Figure
 import repeat_xai.gallery
 import repeat_xai.screen
 from repeat_xai.cli import main
+from repeat_xai.types import Explanation
 
 PHOTOS = 2
 CLOCK = ("seconds", "finished")
 """Fields of a provenance that differ from run to run; how long the encoder took to be made ready is another."""
+
+
+def some_in_short(cases, every: int) -> list:
+    """The cases, of which every so many-th is in the short part of the corpus and the others in the long part."""
+    return [
+        pytest.param(case, id=str(case), marks=() if number % every == 0 else pytest.mark.hostile)
+        for number, case in enumerate(cases)
+    ]
 
 
 class Run(NamedTuple):
@@ -33,9 +43,9 @@ class Run(NamedTuple):
     """Without its `--out`."""
     whole: Path
 
-    def into(self, out: Path) -> Verdict:
-        """Run the command into a folder."""
-        return commanded_here(*self.command, "--out", out)
+    def into(self, out: Path, *, lines: int = 1) -> Verdict:
+        """Run the command into a folder; a refusal may have so many lines."""
+        return commanded_here(*self.command, "--out", out, lines=lines)
 
     def copy(self, out: Path) -> Path:
         """A copy of the whole folder, to be damaged."""
@@ -72,8 +82,8 @@ def made(folder: Path, command: str, *options: object, photos: int = PHOTOS) -> 
     return run
 
 
-def commanded_here(*arguments: object, seconds: float = 30.0) -> Verdict:
-    """Run `repeat-xai` in this process. What it says on standard error is kept; a refusal is one line and status 1."""
+def commanded_here(*arguments: object, seconds: float = 30.0, lines: int = 1) -> Verdict:
+    """Run `repeat-xai` in this process. A refusal is status 1 and so many lines at most on standard error."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with time_limit(seconds), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -88,8 +98,9 @@ def commanded_here(*arguments: object, seconds: float = 30.0) -> Verdict:
         return Verdict("traceback", "the command did not end with a status")
     if status == 0:
         return Verdict("right", said)
-    one_line = len(said.strip().splitlines()) == 1 and said.startswith("repeat-xai: ")
-    return Verdict("refused" if status == 1 and one_line else "traceback", f"status {status}: {said}")
+    found = said.splitlines()
+    told = 0 < len(found) <= lines and all(line.startswith("repeat-xai: ") for line in found)
+    return Verdict("refused" if status == 1 and told else "traceback", f"status {status}: {said}")
 
 
 def results(folder: Path) -> dict[str, Path]:
@@ -149,3 +160,23 @@ def scripts(page: Path) -> list[str]:
     text = page.read_text()
     assert text.rstrip().endswith("</html>")
     return re.findall(r'<span class="name">.*?</span>|data:image/[a-z]+;base64,[^"]*', text)
+
+
+def whole(path: Path) -> bool:
+    """Whether a file can be read to its end."""
+    with contextlib.suppress(Exception):
+        if path.suffix == ".npz":
+            Explanation.load(path)
+        elif path.suffix == ".json":
+            json.loads(path.read_text())
+        elif path.suffix == ".png":
+            with PIL.Image.open(path) as picture:
+                picture.load()
+        elif path.suffix == ".html":
+            return path.read_text().rstrip().endswith("</html>")
+        elif path.suffix == ".parquet":
+            pq.read_table(path)
+        elif path.suffix == ".csv":
+            return path.read_text().endswith("\n")
+        return True
+    return False

@@ -18,7 +18,7 @@ from hostile.damages import (
     with_wrong_checksum,
     zeroed,
 )
-from hostile.outputs import expect_same, made, quick_panels, results
+from hostile.outputs import expect_same, made, quick_panels, results, some_in_short
 from hostile.verdicts import Case
 
 JSON, MAPS, PANEL, PAGE = "0000.json", "0000.npz", "0000.png", "index.html"
@@ -99,7 +99,8 @@ RIGHT = [
     of_provenance("whose method is a word", with_fields(method="repeat")),
     of_provenance("with a field more", with_fields(pool={"masks": 5})),
     of_provenance("with a field 500 deep", with_fields(more=nested(500))),
-    of_provenance("with one letter changed", replaced(b'"device": "cpu', b'"device": "cpv')),
+    of_provenance("with one letter more of how it ran", replaced(b'"runtime": "its', b'"runtime": "its!')),
+    of_provenance("with one letter of its device changed", replaced(b'"device": "cpu', b'"device": "cpv')),
     of_maps("deleted", deleted),
     of_maps("with a bit flipped at the beginning", flipped(0.01)),
     of_maps("with a bit flipped in the middle", flipped(0.5)),
@@ -194,7 +195,7 @@ def run(tmp_path_factory):
         yield made(tmp_path_factory.mktemp("explain"), "explain", *options)
 
 
-@pytest.mark.parametrize("case", RIGHT, ids=str)
+@pytest.mark.parametrize("case", some_in_short(RIGHT, 2))
 def test_what_is_damaged_is_made_again_and_said(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
@@ -205,7 +206,7 @@ def test_what_is_damaged_is_made_again_and_said(case, run, judge, tmp_path):
     assert run.into(out) == ("right", "")
 
 
-@pytest.mark.parametrize("case", LEFT_ALONE, ids=str)
+@pytest.mark.parametrize("case", some_in_short(LEFT_ALONE, 3))
 def test_what_is_no_regular_file_is_refused_and_the_other_image_done(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
@@ -218,7 +219,7 @@ def test_what_is_no_regular_file_is_refused_and_the_other_image_done(case, run, 
     assert "0001.png" in (out / PAGE).read_text()
 
 
-@pytest.mark.parametrize("case", STOPPED, ids=str)
+@pytest.mark.parametrize("case", some_in_short(STOPPED, 2))
 def test_a_page_that_is_not_ours_stops_the_run_before_it_begins(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)

@@ -14,7 +14,7 @@ from hostile.damages import (
     with_parts,
     zeroed,
 )
-from hostile.outputs import expect_same, made, quick_panels, results
+from hostile.outputs import expect_same, made, quick_panels, results, some_in_short
 from hostile.verdicts import Case
 
 TABLES = ("screen.csv", "screen.parquet", "screen.json", "screen.png")
@@ -83,7 +83,7 @@ def emptied(folder):
     folder.rmdir()
 
 
-@pytest.mark.parametrize("case", RIGHT, ids=str)
+@pytest.mark.parametrize("case", some_in_short(RIGHT, 3))
 def test_scores_and_tables_are_right_afterwards(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
@@ -92,7 +92,7 @@ def test_scores_and_tables_are_right_afterwards(case, run, judge, tmp_path):
     assert set(results(out)) == set(results(run.whole))
 
 
-@pytest.mark.parametrize("case", STOPPED, ids=str)
+@pytest.mark.parametrize("case", some_in_short(STOPPED, 3))
 def test_what_is_not_ours_is_refused_in_a_line_and_left_alone(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)

@@ -18,7 +18,7 @@ from hostile.damages import (
     with_fields,
     zeroed,
 )
-from hostile.outputs import expect_same, made, quick_panels, results, same_file
+from hostile.outputs import expect_same, made, quick_panels, results, same_file, some_in_short
 from hostile.verdicts import Case
 
 from repeat_xai.files import MACHINE
@@ -71,7 +71,7 @@ def large_picture(path):
     PIL.Image.new("1", (20_000, 20_000)).save(path, format="PNG")
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", some_in_short(OWN, 2))
 def test_files_of_the_users_own_are_kept_and_results_are_written_beside_them(name, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     OWN[name](out)
@@ -114,7 +114,7 @@ NOT_MADE_AGAIN = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_MADE_AGAIN)
+@pytest.mark.parametrize("name", some_in_short(NOT_MADE_AGAIN, 3))
 def test_nothing_is_made_again_that_is_whole(name, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     NOT_MADE_AGAIN[name](out)
@@ -145,7 +145,7 @@ COMPARISONS = {
 }
 
 
-@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("name", some_in_short(COMPARISONS, 3))
 def test_a_damaged_comparison_is_drawn_again(name, several, judge, tmp_path):
     out = several.copy(tmp_path / "out")
     COMPARISONS[name](out / BESIDE)
@@ -168,7 +168,7 @@ NO_COMPARISON = {
 }
 
 
-@pytest.mark.parametrize("name", NO_COMPARISON)
+@pytest.mark.parametrize("name", some_in_short(NO_COMPARISON, 2))
 def test_what_is_no_comparison_of_ours_is_refused_and_the_rest_done(name, several, judge, tmp_path):
     out = several.copy(tmp_path / "out")
     NO_COMPARISON[name](out / BESIDE)

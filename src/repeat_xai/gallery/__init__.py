@@ -145,10 +145,10 @@ def _hang(explanation: Explanation, files: Files, record: Mapping[str, Any]) -> 
 
 def compare(outcomes: Sequence[Outcome], folder: Path) -> Path:
     """One image as several galleries have it, drawn side by side into the folder."""
-    maps = [outcome.files.maps for outcome in outcomes if outcome.files is not None]
-    picture = folder / f"{maps[0].stem}.comparison.png"
+    files = [outcome.files for outcome in outcomes if outcome.files is not None]
+    picture = folder / f"{files[0].maps.stem}.comparison.png"
     expect_ours(picture)
-    draw(comparison([Explanation.load(path) for path in maps]), picture)
+    draw(comparison([each.explanation() for each in files]), picture)
     return picture
 
 

@@ -33,6 +33,13 @@ class Files(NamedTuple):
     def of(folder: Path, name: str) -> Files:
         return Files(*(folder / f"{name}{suffix}" for suffix in (".png", ".npz", ".json")))
 
+    def explanation(self) -> Explanation:
+        """What the maps hold, when a run has made sure that they are there."""
+        try:
+            return Explanation.load(self.maps)
+        except OutputError as error:
+            raise OutputError(f"{error}, though it was there in this run; run the same command again") from error
+
 
 @final
 class Place:
@@ -135,9 +142,12 @@ def _agree(record: Mapping[str, Any], maps: Explanation) -> bool:
     """Whether a provenance is the one that was written for these maps, with what a user is told of it."""
     calls, seconds, level = (record.get(name) for name in ("encoder_calls", "seconds", "level"))
     told = isinstance(calls, int) and isinstance(seconds, int | float) and calls >= 0 and 0 <= seconds < LONGEST_RUN
-    meant = {**maps.provenance, "level": level, "finished": record.get("finished")}  # clocks may be set
-    return told and _digest(record) == maps.photo.digest and _text(record) == _text(meant)
+    same = _timeless(record) == _timeless({**maps.provenance, "level": level})
+    return told and same and _digest(record) == maps.photo.digest
 
 
-def _text(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, sort_keys=True)
+def _timeless(record: Mapping[str, Any]) -> str:
+    """A provenance as text, without times: clocks may be set, and two runs at once may write the same maps."""
+    ran = record.get("ran")
+    ran = {**ran, "prepared_seconds": None} if isinstance(ran, Mapping) else ran
+    return json.dumps({**record, "ran": ran, "seconds": None, "finished": None}, sort_keys=True)

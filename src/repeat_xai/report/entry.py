@@ -18,7 +18,6 @@ from repeat_xai.report.layers import Kind, layers
 from repeat_xai.report.page import Card, Content
 from repeat_xai.report.pictures import photo_url, thumbnail_url
 from repeat_xai.report.view import Link, view
-from repeat_xai.types import Explanation
 
 
 @final
@@ -36,7 +35,7 @@ class Entry:
 
     def card(self, folder: Path, *, view: str | None, shown: Kind) -> Card:
         """Its card, with the map shown beside the photo; without a view it leads to the panel."""
-        explanation = Explanation.load(self.files[0].maps)
+        explanation = self.files[0].explanation()
         layer = next(one for one in layers(explanation, level=record(self.files[0])["level"]) if one.kind == shown)
         values = explanation.uncertainty if shown == "uncertainty" else explanation.importance
         mean = AGGREGATES["mean"](explanation.uncertainty).item()
@@ -50,7 +49,7 @@ class Entry:
 
     def content(self, folder: Path, *, longest: int) -> Content:
         """All of it, the photo's longer side at most so many pixels."""
-        found = [(Explanation.load(files.maps), record(files), files) for files in self.files]
+        found = [(files.explanation(), record(files), files) for files in self.files]
         photo = found[0][0].photo
         views = []
         for explanation, made, files in found:

@@ -14,7 +14,6 @@ from repeat_xai.report.entry import Entry, names, record
 from repeat_xai.report.page import Kind, Page, html
 from repeat_xai.report.template import GENERATOR
 from repeat_xai.screen import Ranked, Score, statement
-from repeat_xai.types import Explanation
 
 INDEX = "index.html"
 FEW = 24
@@ -117,7 +116,7 @@ def _written(
 def _lead(entries: Sequence[Entry]) -> str:
     """What was done, in a line."""
     fullest = max(entries, key=lambda entry: len(entry.files))
-    methods = [title(Explanation.load(files.maps)) for files in fullest.files]
+    methods = [title(files.explanation()) for files in fullest.files]
     made = record(fullest.files[0])
     count = "1 image" if len(entries) == 1 else f"{len(entries)} images"
     return " · ".join((count, ", ".join(methods), f"seed\u00a0{made['seed']}"))
