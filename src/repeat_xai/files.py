@@ -121,15 +121,16 @@ class Png(NamedTuple):
 
 
 def read_png(path: Path, *, most: int = 2**26) -> Png:
-    """The texts in a PNG of at most so many bytes, also where the rest of it is damaged, and whether it is whole."""
+    """The texts in a PNG of at most so many bytes, those that are sound where others are not, and whether it is whole."""
     with opened(path) as file:
         content = file.read(most)
     texts, kind, at, whole = {}, b"", len(PNG), content.startswith(PNG)
     while at + 12 <= len(content):  # a part is its length, its kind, so many bytes, and the checksum of kind and bytes
         end = at + 8 + int.from_bytes(content[at : at + 4])
         kind = content[at + 4 : at + 8]
-        whole &= zlib.crc32(content[at + 4 : end]) == int.from_bytes(content[end : end + 4])
-        if kind == b"tEXt":
+        sound = zlib.crc32(content[at + 4 : end]) == int.from_bytes(content[end : end + 4])
+        whole &= sound
+        if sound and kind == b"tEXt":
             name, _, value = content[at + 8 : end].decode("latin-1").partition("\0")
             texts[name] = value
         at = end + 4

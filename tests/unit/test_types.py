@@ -1,6 +1,7 @@
 """An explanation keeps, tells and shows what it holds."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from PIL import Image as Pillow
 import repeat_xai as rx
 from repeat_xai.types import Explanation, Photo
 
+NAMED = {"method": {"name": "Repeat"}, "encoder": {"name": "e"}, "seed": 3}
+
 
 @pytest.fixture
 def photo():
@@ -18,10 +21,9 @@ def photo():
 
 
 def made(photo, share, **maps):
-    provenance = {"method": {"name": "Repeat"}, "encoder": {"name": "e"}, "seed": 3}
     share = torch.as_tensor(share, dtype=torch.float32)
     maps = {"importance": share, "uncertainty": share * (1 - share)} | maps
-    return Explanation(vote_share=share, photo=photo, provenance=provenance, **maps)
+    return Explanation(vote_share=share, photo=photo, provenance=NAMED, **maps)
 
 
 @pytest.mark.parametrize("repeats", [1, 2, 10, 20, 40, 60, 100])
@@ -71,6 +73,37 @@ def test_a_file_that_is_no_explanation_is_refused(tmp_path, content):
         Explanation.load(tmp_path / "b.npz")
     with pytest.raises(rx.RepeatError, match="no such file"):
         Explanation.load(tmp_path / "c.npz")
+
+
+CYCLE: list = []
+CYCLE.append(CYCLE)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"importance": torch.full((2, 2), torch.nan)}, "importance is not finite"),
+        ({"importance": torch.zeros(2, 2).double()}, "a map is torch.float64 of"),
+        ({"uncertainty": torch.full((2, 2), -0.1)}, "uncertainty is not finite or below zero"),
+        ({"uncertainty": torch.full((2, 2), torch.nan)}, "uncertainty is not finite or below zero"),
+        ({"vote_share": torch.full((2, 2), 1.1)}, "a share of votes is not in"),
+        ({"provenance": {}}, "does not name a method"),
+        ({"provenance": NAMED | {"more": object()}}, "not JSON serializable"),
+        ({"provenance": NAMED | {"more": CYCLE}}, "Circular reference"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_saved(photo, tmp_path, fields, message):
+    whole = made(photo, torch.zeros(2, 2))
+    with pytest.raises(rx.RepeatError, match=message):
+        replace(whole, **fields).save(tmp_path / "a.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_uncertainty_that_a_method_does_not_know_comes_back(photo, tmp_path):
+    unknown = replace(made(photo, torch.zeros(2, 2)), uncertainty=torch.full((2, 2), torch.nan), vote_share=None)
+    unknown.save(tmp_path / "a.npz")
+    assert Explanation.load(tmp_path / "a.npz").uncertainty.isnan().all()
+    assert "does not say how sure it is" in unknown._repr_html_()
 
 
 def test_it_shows_itself_in_a_notebook(encoder, image, tmp_path):

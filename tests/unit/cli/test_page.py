@@ -38,7 +38,7 @@ def test_a_run_says_where_its_page_is_and_a_rerun_makes_it_anew(run, tmp_path, c
     maps = next(page.parent.rglob("*.npz"))
     maps.write_text("no longer maps")
     status, said = run(command=command)
-    assert status == 0
+    assert (status, said.err) == (0, f"repeat-xai: {maps}: damaged, made again\n")
     assert "already done" not in said.out
     assert OURS in page.read_text()
 
@@ -85,6 +85,11 @@ def test_with_json_there_are_lines_for_images_only(run, tmp_path):
     assert status == 0
     assert len(said.out.splitlines()) == 1
     assert (tmp_path / "out" / "index.html").exists()
+    panel = tmp_path / "out" / "cat.png"
+    panel.unlink()
+    status, said = run("--json")
+    assert len(said.out.splitlines()) == 1
+    assert (status, said.err) == (0, f"repeat-xai: {panel}: missing, made again\n")
 
 
 def test_the_reference_is_drawn_with_the_images(tmp_path, monkeypatch, capsys):
