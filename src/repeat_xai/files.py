@@ -120,8 +120,8 @@ class Png(NamedTuple):
     """Whether every part of the file is there, and is as it was written."""
 
 
-def read_png(path: Path, *, most: int = 2**26) -> Png:
-    """The texts in a PNG of at most so many bytes, those that are sound where others are not, and whether it is whole."""
+def read_png(path: Path, *, most: int) -> Png:
+    """What the first so many bytes of a PNG say: its texts, those that are sound, and whether all of it is whole."""
     with opened(path) as file:
         content = file.read(most)
     texts, kind, at, whole = {}, b"", len(PNG), content.startswith(PNG)

@@ -178,7 +178,7 @@ class Explanation:
             }
             json_object(str(arrays["provenance"]))
         except (TypeError, ValueError, RecursionError) as error:
-            raise OutputError(f"{path}: is not written, for {reason(error)}") from error
+            raise OutputError(f"{path}: cannot be saved ({reason(error)})") from error
         if self.vote_share is not None:
             arrays["vote_share"] = self.vote_share.numpy()
         with writing(Path(path)) as draft, draft.open("wb") as file:

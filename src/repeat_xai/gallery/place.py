@@ -18,6 +18,8 @@ from repeat_xai.types import Explanation
 
 SIGNATURE = "repeat-xai"
 """What a panel names as its software: a picture without it is somebody's own, and is never written over."""
+HEAD, LARGEST = 2**12, 2**26
+"""Bytes of a picture in which its texts are, and of the largest picture that is taken for ours."""
 LONGEST_RUN = 1e9
 """Seconds: no image takes thirty years."""
 
@@ -67,9 +69,9 @@ class Place:
             return None
 
     @cached_property
-    def panel(self) -> Png:
-        """What the panel says of itself."""
-        return png_of(self.files.panel)
+    def source(self) -> str | None:
+        """The digest of the image that the panel says it is of."""
+        return png_of(self.files.panel, most=HEAD).texts.get("Source")
 
     def is_for(self, digest: str) -> bool:
         """Whether results of the image with this digest may be written here: nothing else is lost by that.
@@ -78,7 +80,7 @@ class Place:
         """
         if not any(_holds_anything(file) for file in self.files):
             return True
-        said = [_digest(self.record), self.panel.texts.get("Source")]
+        said = [_digest(self.record), self.source]
         if said[0] != said[1] or None in said:
             said.append(None if self.maps is None else self.maps.photo.digest)
         images = [image for image in said if image is not None]
@@ -93,24 +95,24 @@ class Place:
             bad = provenance
         elif maps is None or (maps.uncertainty.isnan().any() and maps.provenance["method"]["name"] != Once.__name__):
             bad = npz
-        elif not self.panel.whole or self.panel.texts.get("Source") != digest:
+        elif not png_of(panel).whole or self.source != digest:
             bad = panel
         else:
             return ""
         return f"{bad}: {'damaged' if bad.exists() else 'missing'}"
 
 
-def png_of(path: Path) -> Png:
-    """What a picture says of itself: nothing where there is none."""
+def png_of(path: Path, *, most: int = LARGEST) -> Png:
+    """What the first so many bytes of a picture say of it: nothing where there is none."""
     try:
-        return read_png(path)
+        return read_png(path, most=most)
     except OSError:
         return Png()
 
 
 def is_own(path: Path) -> bool:
     """Whether a picture is the user's own. A damaged one of ours is not, and neither is what is no picture at all."""
-    if not _holds_anything(path) or png_of(path).texts.get("Software", "").startswith(SIGNATURE):
+    if not _holds_anything(path) or png_of(path, most=HEAD).texts.get("Software", "").startswith(SIGNATURE):
         return False
     try:
         with opened(path) as file, warnings.catch_warnings():
