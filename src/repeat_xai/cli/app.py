@@ -145,6 +145,11 @@ def run(arguments: Sequence[str] | None = None) -> None:
         except RepeatError as error:
             typer.echo(f"repeat-xai: {error}", err=True)
             sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+        except OSError as error:  # whatever else writes a file says which one
+            if error.filename is not None:
+                raise
+            typer.echo(f"repeat-xai: standard output cannot be written ({error.strerror})", err=True)
+            sys.exit(1)
 
 
 def _teller() -> Callable[..., None]:

@@ -97,6 +97,15 @@ def test_wrong_usage_is_2_and_arguments_may_be_given_in_python(capsys):
         assert "onsense" in capsys.readouterr().err
 
 
+def test_a_full_disk_behind_standard_output_is_one_line(photo, tmp_path):
+    arguments = [COMMAND, "explain", photo, "--out", tmp_path / "out", *QUICK]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "repeat-xai: standard output cannot be written (No space left on device)\n"
+    assert (done.returncode, done.stderr) == (1, said)
+    assert (tmp_path / "out" / "cat.json").exists()
+
+
 def seen(arguments, **environment):
     """What is written to standard output, a pipe, and to standard error, a terminal."""
     ours, theirs = pty.openpty()
