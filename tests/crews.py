@@ -119,7 +119,7 @@ def resumed(folder, work, told):
     run.EVERY, run.OFTEN = 0.0, 4
     worker, store = Worker(device="cpu", root=folder), Store(folder / "rows")
     numbers = {part.setting.dataset: part.numbers for part in work}
-    left = run.missing([part.setting for part in work], numbers, store, worker)
+    left = run.missing({part.setting: () for part in work}, numbers, store, worker)
     for row in run.run(left, store, Local(worker=worker)):
         told.send(row.key)
     told.close()

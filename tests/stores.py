@@ -50,7 +50,18 @@ def add_and_merge(url, name, files, told):
 
 
 def merge_and_die(url):
-    """Killed with the merged file written and one of its parts removed."""
+    """Merge files, and be killed when the merged file is written and one of its parts removed."""
+    _die_at_the_first_removal()
+    Store(url).merge(at_least=2)
+
+
+def compact_and_die(url):
+    """Remove rows that are there twice, and be killed when the first file that held some is removed."""
+    _die_at_the_first_removal()
+    Store(url).compact()
+
+
+def _die_at_the_first_removal():
     remove = Folder.remove
 
     def removed(folder, name):
@@ -58,12 +69,11 @@ def merge_and_die(url):
         os.kill(os.getpid(), signal.SIGKILL)
 
     Folder.remove = removed
-    Store(url).merge(at_least=2)
 
 
 def explanation(value, size=(6, 5)):
-    """Maps of one value, its half and its quarter."""
-    maps = [torch.full(size, value / parts) for parts in (1, 2, 4)]
+    """Return an explanation of three maps: of one value, its half and its quarter, or of the values given for each."""
+    maps = [torch.full(size, value / parts) for parts in (1, 2, 4)] if isinstance(value, float) else value
     photo = Photo(name="p", picture=np.zeros((6, 5, 3), np.uint8), size=(6, 5), box=(0.0, 0.0, 5.0, 6.0), digest="")
     return Explanation(importance=maps[0], uncertainty=maps[1], vote_share=maps[2], photo=photo, provenance={})
 

@@ -12,7 +12,8 @@ import torch
 
 from repeat_xai.detect import mixture, roc
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiment.columns import Case, Detection, Found
+from repeat_xai.experiment.columns import Case, Found
+from repeat_xai.experiment.detection_columns import Detection
 from repeat_xai.experiment.run import Executor, Work, missing, results, run
 from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.table import Sheet, Table
@@ -67,8 +68,12 @@ class Campaign:
         return sum(len(numbers[setting.dataset][: setting.first]) for setting in self.settings)
 
     def missing(self) -> list[Work]:
-        """What is to be done."""
-        return missing(self.settings, self.numbers, self.store, self.worker)
+        """Return the work that is left."""
+        needs: dict[Setting, set[str]] = {setting: set() for setting in self.settings}
+        for sheet in self.sheets:
+            for setting, scores in sheet.needs.items():
+                needs[setting] |= scores
+        return missing(needs, self.numbers, self.store, self.worker)
 
     def fill(self, work: Sequence[Work], executor: Executor) -> Iterator[Row]:
         """Do it."""

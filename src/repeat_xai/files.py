@@ -1,9 +1,9 @@
 """Files that appear whole or not at all, are read without waiting, and leave no drafts behind.
 
-A file is written as a hidden draft beside its place, then renamed into it. A process that is killed in between leaves
-the draft, and the next run sweeps it away. Three things tell such a draft from any other file: its name, which no user
-would give; its lock, which the system takes off when the process that writes it ends in whatever way; and, on a network
-drive where machines may not see each other's locks, the machine in its name.
+A file is written as a hidden draft beside its place, then renamed into it; a folder likewise. A process that is killed
+in between leaves the draft, and the next run sweeps it away. Three things tell such a draft from any other file: its
+name, which no user would give; its lock, which the system takes off when the process that writes it ends in whatever
+way; and, on a network drive where machines may not see each other's locks, the machine in its name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import os
 import platform
 import re
+import shutil
 import stat
 import struct
 import tempfile
@@ -21,7 +22,7 @@ import time
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -61,7 +62,7 @@ def writing(path: Path) -> Iterator[Path]:
     expect_regular(path)
     with _telling(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, draft = _draft(path)
+        descriptor, draft = _draft(lambda prefix: tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent))
     try:
         with _telling(path):
             yield draft
@@ -73,13 +74,31 @@ def writing(path: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
+@contextmanager
+def writing_folder(path: Path, *, drafts: Path) -> Iterator[Path]:
+    """Yield an empty folder inside `drafts` that takes the place of the folder `path` when the block ends well."""
+    with _telling(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = _draft(lambda prefix: _made_folder(prefix, drafts))
+    try:
+        with _telling(path):
+            yield draft
+            draft.chmod(0o777 & ~_umask())
+            if path.exists():
+                shutil.rmtree(path)
+            draft.replace(path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        os.close(descriptor)
+
+
 def sweep(folder: Path) -> None:
     """Remove the drafts that killed runs have left in this folder, but none that is still being written."""
     with suppress(OSError):
         for path in [path for path in folder.iterdir() if DRAFT.fullmatch(path.name)]:
             with suppress(OSError):
                 if _left_over(path):
-                    path.unlink()
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def remove(path: Path) -> None:
@@ -214,24 +233,34 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: Kind) -> np.n
     return found
 
 
-def _draft(path: Path) -> tuple[int, Path]:
-    """A new draft, and the open file that holds its lock."""
+def _draft(make: Callable[[str], tuple[int, str]]) -> tuple[int, Path]:
+    """Make a draft whose name has the given prefix; return the open file that holds its lock, and its path."""
     while True:
-        prefix = f".repeat-xai-draft-{MACHINE}-"
-        descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
-        if _locked(descriptor) is not False and os.fstat(descriptor).st_nlink:
+        descriptor, name = make(f".repeat-xai-draft-{MACHINE}-")
+        if _locked(descriptor) is not False and Path(name).exists():
             return descriptor, Path(name)
         os.close(descriptor)  # another run came before the lock, and sweeps the draft away
+
+
+def _made_folder(prefix: str, parent: Path) -> tuple[int, str]:
+    """Make a folder with a new name; return it open, and its path."""
+    while True:
+        name = tempfile.mkdtemp(prefix=prefix, dir=parent)
+        with suppress(FileNotFoundError):  # another run may sweep it away before it is open and locked
+            return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), name
 
 
 def _left_over(draft: Path) -> bool:
     """Whether nobody writes this draft any more."""
     about, named = draft.lstat(), DRAFT.fullmatch(draft.name)
     elsewhere = named is None or named["machine"] != MACHINE
-    if not stat.S_ISREG(about.st_mode) or (elsewhere and time.time() - about.st_mtime < OLD):
+    folder = stat.S_ISDIR(about.st_mode)
+    ours = not draft.suffix if folder else stat.S_ISREG(about.st_mode)
+    if not ours or (elsewhere and time.time() - about.st_mtime < OLD):
         return False
-    # To be locked on a network drive a file must be open for writing.
-    descriptor = os.open(draft, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    # To be locked on a network drive a file must be open for writing; a folder cannot be.
+    how = os.O_RDONLY | os.O_DIRECTORY if folder else os.O_WRONLY
+    descriptor = os.open(draft, how | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return _locked(descriptor) is True
     finally:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.executors import AddressOption, PlaceOption, RowsOption, WorkersOption, executor_of
+from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executor_of
 from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import expect_size, interruptible
@@ -19,6 +19,7 @@ from repeat_xai.experiment.setting import Network
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.explain.perturb import InputDropout
 from repeat_xai.explain.repeat import Estimator, Repeat
+from repeat_xai.files import sweep
 from repeat_xai.images import SIDE, Protocol
 from repeat_xai.importance.relax import Relax
 from repeat_xai.methods import Options, expected, named
@@ -64,6 +65,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Draws images and masks.")] = 0,
     data_root: Annotated[Path, typer.Option(help="Where datasets lie, as torchvision has them.")] = Path("data"),
     download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
+    check: CheckOption = "time",
     maps: Annotated[bool, typer.Option("--maps", help="Keep every map, in OUT/maps.zarr.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     executor: PlaceOption = "local",
@@ -92,7 +94,16 @@ def evaluate(
         aggregate=aggregate,
     )
     here = device if executor == "local" else "cpu"
-    worker = Worker(device=here, root=data_root, download=download, maps=MapStore(out / "maps.zarr") if maps else None)
+    stored = out / "maps.zarr"
+    worker = Worker(
+        device=here,
+        root=data_root,
+        download=download,
+        check=check,
+        maps=MapStore(stored, grows=maps) if maps or stored.is_dir() else None,
+    )
+    for folder in (out, stored):
+        sweep(folder)
     needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
     if needing and not worker.dataset(dataset).masked:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")

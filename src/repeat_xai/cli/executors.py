@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import torch
 import typer
 
+from repeat_xai.datasets import Check
 from repeat_xai.errors import ConfigurationError, choose
 from repeat_xai.experiment.local import Local
 from repeat_xai.experiment.processes import Processes
@@ -34,6 +35,12 @@ AddressOption = Annotated[
 RowsOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Where rows are kept, if not in OUT/rows: a folder, or s3://… and the like."),
+]
+CheckOption = Annotated[
+    Check,
+    typer.Option(
+        help="How a changed image is noticed: by the time and size of its file, or by its content, which is read anew."
+    ),
 ]
 GPUS = {"auto": None, "cpu": 0.0, "cuda": 1.0}
 """Of each worker of a cluster; 1 if the cluster has any, if not told."""

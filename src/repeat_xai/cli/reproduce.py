@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.evaluate import network_of
-from repeat_xai.cli.executors import AddressOption, PlaceOption, RowsOption, WorkersOption, executor_of
+from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executor_of
 from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
@@ -17,6 +17,7 @@ from repeat_xai.drawing import Asked, drawn
 from repeat_xai.errors import ConfigurationError, RepeatError, choose
 from repeat_xai.evaluation import Campaign
 from repeat_xai.experiment.worker import Worker
+from repeat_xai.files import sweep
 from repeat_xai.gallery import Printed
 from repeat_xai.paper.figures import FIGURES
 from repeat_xai.paper.presets import PRESETS
@@ -47,6 +48,7 @@ def reproduce(
     seed: Annotated[int, typer.Option(min=0, help="Draws images and masks.")] = 0,
     data_root: Annotated[Path, typer.Option(help="Where datasets lie, as torchvision has them.")] = Path("data"),
     download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
+    check: CheckOption = "time",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     executor: PlaceOption = "local",
     workers: WorkersOption = None,
@@ -76,12 +78,13 @@ def reproduce(
         draws=draws,
         seed=seed,
     )
-    worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download)
+    worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download, check=check)
+    sweep(out)
     for network in reproduction.networks:
         worker.encoder(network)
     stock = Stock(worker)
     sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], stock)
-    here = worker if executor == "local" else Worker(device=device, root=data_root)
+    here = worker if executor == "local" else Worker(device=device, root=data_root, check=check)
     drawings = [
         Asked(entry=entry, network=network, preset=chosen, worker=here, images=images, seed=seed)
         for entry, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], stock)

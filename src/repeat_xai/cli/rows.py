@@ -17,14 +17,14 @@ from repeat_xai.experiment.probe import Cost, cost, first_of
 from repeat_xai.experiment.run import Executor, Work
 from repeat_xai.store import Row
 
-STAMP = re.compile(r" \(\d+ bytes, \d+\)$")
-"""What tells whether an image of a folder has changed."""
+STAMP = re.compile(r" \((\d+ bytes, \d+|sha256 [0-9a-f-]+)\)$")
+"""The part of an image's key that tells whether the image has changed."""
 LONG = 60.0
 """Seconds from which it is said how long it will take."""
 
 
 def filled(campaign: Campaign, executor: Executor) -> int:
-    """Make what is missing, one image of each setting first; how many rows failed."""
+    """Make the missing rows, one image of each setting first; return how many failed or are gone again."""
     work = campaign.missing()
     typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.rows:,} rows to make", err=True)
     first, rest = first_of(work)
@@ -40,7 +40,11 @@ def filled(campaign: Campaign, executor: Executor) -> int:
                     _foretell(cost(probed, at_once=executor.at_once))
     if failed:
         typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them anew", err=True)
-    return failed
+    lost = _rows(campaign.missing()) - failed
+    if lost > 0:
+        line = f"{lost:,} rows or their maps are gone from {campaign.store.url} since they were made"
+        typer.echo(f"repeat-xai: {line}; run the same command again to make them anew", err=True)
+    return failed + max(0, lost)
 
 
 def _foretell(whole: Cost) -> None:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from zipfile import BadZipFile
 
+from repeat_xai.datasets.content import Check, by_content
 from repeat_xai.datasets.dataset import Dataset, Sample
 from repeat_xai.datasets.folder import SUFFIXES, folder
 from repeat_xai.datasets.known import DATASETS
 from repeat_xai.datasets.poisoned import POISONS, poisoned
 from repeat_xai.errors import ConfigurationError, reason
 
-__all__ = ["DATASETS", "POISONS", "SUFFIXES", "Dataset", "Sample", "opened"]
+__all__ = ["DATASETS", "POISONS", "SUFFIXES", "Check", "Dataset", "Sample", "opened"]
 
 
-def opened(name: str, *, root: Path, download: bool = False) -> Dataset:
-    """The dataset of this name: `voc`, `cifar10+tap`, or the path of a folder of images."""
+def opened(name: str, *, root: Path, download: bool = False, check: Check = "time") -> Dataset:
+    """Return the dataset of this name: `voc`, `cifar10+tap`, or the path of a folder of images."""
+    dataset = _opened(name, root=root, download=download, stamped=check == "time")
+    return by_content(dataset) if check == "content" else dataset
+
+
+def _opened(name: str, *, root: Path, download: bool, stamped: bool) -> Dataset:
     clean, _, poison = name.partition("+")
     if name not in DATASETS and not (clean == "cifar10" and poison):
         if Path(name).is_dir():
-            return folder(Path(name))
+            return folder(Path(name), stamped=stamped)
         raise ConfigurationError(
             f"unknown dataset '{name}'; give a folder of images or one of: {', '.join(DATASETS)}, "
             f"{', '.join(f'cifar10+{poison}' for poison in POISONS)}"

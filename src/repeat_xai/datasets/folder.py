@@ -11,12 +11,15 @@ from repeat_xai.errors import ImageError
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
 
 
-def folder(root: Path) -> Dataset:
-    """Its images in the order of their names; one is known by its place, its size and when it was last changed."""
+def folder(root: Path, *, stamped: bool = True) -> Dataset:
+    """Return the images in a folder and the folders below it, in the order of their names.
+
+    If `stamped`, an image's key holds the size of its file and the time of its last change beside its name.
+    """
     try:
         found = sorted(Path(at) / name for at, _, names in os.walk(root, onerror=_refuse) for name in names)
         paths = [path for path in found if path.suffix.lower() in SUFFIXES and path.is_file()]
-        keys = [_key(path, root) for path in paths]
+        keys = [_key(path, root, stamped=stamped) for path in paths]
     except OSError as error:
         raise ImageError(f"{root}: cannot be read ({error.strerror})") from error
     if not paths:
@@ -28,10 +31,10 @@ def folder(root: Path) -> Dataset:
     )
 
 
-def _key(path: Path, root: Path) -> str:
-    about = path.stat()
+def _key(path: Path, root: Path, *, stamped: bool) -> str:
     name = path.relative_to(root).as_posix().encode(errors="backslashreplace").decode()
-    return f"{name} ({about.st_size} bytes, {about.st_mtime_ns})"
+    about = path.stat()
+    return f"{name} ({about.st_size} bytes, {about.st_mtime_ns})" if stamped else name
 
 
 def _refuse(error: OSError) -> None:

@@ -7,26 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, Protocol, final, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from repeat_xai.detect import BASELINES, bootstrapped, mixture, quality
-from repeat_xai.detect.poison import detection
-from repeat_xai.errors import ConfigurationError
 from repeat_xai.evaluate import METRICS, Summary, summary
 from repeat_xai.evaluate.emprt import Of, change
 from repeat_xai.evaluate.metric import Direction
 from repeat_xai.evaluate.randomise import Randomise
-from repeat_xai.experiment.measures import Codes, Faithfulness, Maps, Measure, Robustness
+from repeat_xai.experiment.measures import Faithfulness, Maps, Measure, Robustness
 from repeat_xai.experiment.setting import Setting
 from repeat_xai.explain.votes import Votes
 from repeat_xai.store import Row
 
 OVER_IMAGES = "In brackets 95 % bootstrap intervals over images."
-SHARES = tuple(share / 10 for share in range(9, 0, -1))
-"""Of poisoned images, as the paper has them."""
 NOTHING = Summary(None, None, None, None, 0, 0)
 """Where nothing can be said."""
 BINARY = {"importance": "vote_share", "uncertainty": "vote_variance"}
@@ -63,6 +58,10 @@ class Column(Protocol):
         """Whose rows it needs."""
         ...
 
+    def needs(self, case: Case) -> tuple[str, ...]:
+        """Return the names of the scores of maps that it reads of every row."""
+        ...
+
     def values(self, case: Case, found: Found) -> Tensor | None:
         """A value an image, where it is a mean of such."""
         ...
@@ -97,8 +96,14 @@ class Mean:
     def settings(self, case: Case) -> tuple[Setting, ...]:
         return (replace(case.setting, measure=self.measure, first=self.first),)
 
+    def needs(self, case: Case) -> tuple[str, ...]:
+        return (self._score(case),) if isinstance(self.measure, Maps) else ()
+
     def values(self, case: Case, found: Found) -> Tensor:
-        return scores(found(*self.settings(case)), f"{self.metric}.{_map(self.of, case)}")
+        return scores(found(*self.settings(case)), self._score(case))
+
+    def _score(self, case: Case) -> str:
+        return f"{self.metric}.{map_of(self.of, case)}"
 
     def cell(self, case: Case, found: Found) -> Summary:
         return summary(self.values(case, found))
@@ -123,87 +128,16 @@ class Emprt:
         blank = replace(case.setting.network, randomise=self.randomise)
         return (case.setting, replace(case.setting, network=blank))
 
+    def needs(self, case: Case) -> tuple[str, ...]:
+        return (f"resolved_entropy.{map_of(self.of, case)}",)
+
     def values(self, case: Case, found: Found) -> Tensor:
-        name = f"resolved_entropy.{_map(self.of, case)}"
+        (name,) = self.needs(case)
         trained, random = (scores(found(setting), name) for setting in self.settings(case))
         return change(trained, random)
 
     def cell(self, case: Case, found: Found) -> Summary:
         return summary(self.values(case, found))
-
-
-Judge = Literal["auroc", "posterior", "aupr", "fpr95"]
-JUDGES: dict[Judge, tuple[str, Direction]] = {
-    "auroc": ("AUROC", "higher"),
-    "posterior": ("AUROC of the mixture", "higher"),
-    "aupr": ("AUPR", "higher"),
-    "fpr95": ("FPR at 95 %", "lower"),
-}
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Detection:
-    """How well an image's aggregated map, or its code by a baseline, tells another dataset from this one."""
-
-    interval: ClassVar[str] = OVER_IMAGES
-    against: str
-    by: Judge = "auroc"
-    of: Of = "uncertainty"
-    aggregate: str = "mean"
-    baseline: str | None = None
-    """Judge the codes alone, by this, against the first half of the dataset."""
-
-    @property
-    def title(self) -> str:
-        what = SIGNS[self.of] if self.baseline is None else f"codes, {self.baseline}"
-        return f"{JUDGES[self.by][0]} against {self.against} ({what})"
-
-    @property
-    def better(self) -> Direction:
-        return JUDGES[self.by][1]
-
-    def settings(self, case: Case) -> tuple[Setting, ...]:
-        known = case.setting if self.baseline is None else replace(case.setting, measure=Codes())
-        return (known, replace(known, dataset=self.against))
-
-    def values(self, case: Case, found: Found) -> None:
-        return None
-
-    def cell(self, case: Case, found: Found) -> Summary:
-        try:
-            known, unknown = self.scores(case, found)
-        except ConfigurationError:  # too few codes to judge others by
-            return NOTHING
-        undefined = int((~known.isfinite()).sum() + (~unknown.isfinite()).sum())
-        if self.baseline is not None:
-            undefined += sum(row is None for setting in self.settings(case) for row in found(setting))
-        known, unknown = known[known.isfinite()], unknown[unknown.isfinite()]
-        if not len(known) or not len(unknown):
-            return NOTHING._replace(undefined=undefined)
-        if self.by == "posterior":
-            try:
-                split = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
-            except ConfigurationError:
-                return NOTHING._replace(images=len(known) + len(unknown), undefined=undefined)
-            known, unknown = split.log_odds(known), split.log_odds(unknown)
-        judge = "auroc" if self.by == "posterior" else self.by
-        value = getattr(quality(known, unknown), judge)
-        low, high = bootstrapped(known, unknown, judge, seed=case.setting.seed)
-        return Summary(value, None, low, high, len(known) + len(unknown), undefined)
-
-    def scores(self, case: Case, found: Found) -> tuple[Tensor, Tensor]:
-        """Of the known images and of the others."""
-        rows = [found(setting) for setting in self.settings(case)]
-        if self.baseline is None:
-            name = f"{self.aggregate}.{_map(self.of, case)}"
-            known, unknown = (scores(some, name) for some in rows)
-            return known, unknown
-        reference, *others = _codes(rows)
-        judge = BASELINES[self.baseline]
-        half = len(reference) // 2
-        first, rest = reference[:half], reference[half:]
-        return judge(rest, first), judge(others[0], first)
 
 
 def scores(rows: Sequence[Row | None], name: str) -> Tensor:
@@ -212,11 +146,8 @@ def scores(rows: Sequence[Row | None], name: str) -> Tensor:
     return torch.tensor(found, dtype=torch.float64)
 
 
-def _codes(sets: Sequence[Sequence[Row | None]]) -> list[Tensor]:
-    return [torch.tensor([row.code for row in rows if row is not None], dtype=torch.float64) for rows in sets]
-
-
-def _map(of: Of, case: Case) -> str:
+def map_of(of: Of, case: Case) -> str:
+    """Return the name under which a row has scores of this map, for the votes of this case."""
     return BINARY[of] if case.votes == "binary" else of
 
 
@@ -225,39 +156,6 @@ FAITHFULNESS = {
     "deletion": Mean(metric="deletion", measure=Faithfulness(way="deletion"), direction="lower"),
     "insertion": Mean(metric="insertion", measure=Faithfulness(way="insertion"), direction="higher"),
 }
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Poison:
-    """How well an image's aggregated map tells poisoned images from clean ones, so many of them being poisoned."""
-
-    better: ClassVar[Direction] = "higher"
-    interval: ClassVar[str] = "In brackets 95 % of the draws of which images are poisoned."
-    against: str
-    share: float
-
-    @property
-    def title(self) -> str:
-        return f"{self.share:.0%}"
-
-    def settings(self, case: Case) -> tuple[Setting, ...]:
-        return (case.setting, replace(case.setting, dataset=self.against))
-
-    def values(self, case: Case, found: Found) -> None:
-        return None
-
-    def cell(self, case: Case, found: Found) -> Summary:
-        name = f"mean.{_map(case.of, case)}"
-        clean, poisoned = (scores(found(setting), name) for setting in self.settings(case))
-        if len(clean) != len(poisoned):
-            raise ConfigurationError(f"{self.against} has not the same images as {case.setting.dataset}")
-        there = clean.isfinite() & poisoned.isfinite()
-        try:
-            told = detection(clean[there], poisoned[there], share=self.share, seed=case.setting.seed).posterior
-        except ConfigurationError:
-            told = NOTHING._replace(images=int(there.sum()))
-        return told._replace(undefined=int((~there).sum()))
 
 
 @final
@@ -279,6 +177,9 @@ class OverRuns:
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
         return tuple(setting for one in self._runs(case) for setting in self.column.settings(one))
+
+    def needs(self, case: Case) -> tuple[str, ...]:
+        return self.column.needs(case)
 
     def values(self, case: Case, found: Found) -> None:
         return None

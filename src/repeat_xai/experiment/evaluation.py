@@ -11,18 +11,8 @@ from repeat_xai.detect import AGGREGATES, BASELINES
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.evaluate import METRICS
 from repeat_xai.evaluate.emprt import Of
-from repeat_xai.experiment.columns import (
-    FAITHFULNESS,
-    JUDGES,
-    ROBUSTNESS,
-    SHARES,
-    Column,
-    Detection,
-    Emprt,
-    Mean,
-    OverRuns,
-    Poison,
-)
+from repeat_xai.experiment.columns import FAITHFULNESS, ROBUSTNESS, Column, Emprt, Mean, OverRuns
+from repeat_xai.experiment.detection_columns import JUDGES, SHARES, Detection, Poison
 from repeat_xai.experiment.measures import Robustness
 from repeat_xai.experiment.setting import Network, Setting
 from repeat_xai.experiment.table import Sheet, cases, distinct, lines_of

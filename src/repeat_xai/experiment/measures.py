@@ -8,6 +8,7 @@ Faithfulness   how its code holds out as the most important pixels go, or come
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -83,18 +84,27 @@ class Maps:
             if isinstance(result, RepeatError):
                 yield Found(failure=str(result))
             else:
-                scores = scored(result, subject.mask)
+                scores = scored(maps_of(result), subject.mask)
                 yield Found(scores=scores, calls=answer.calls, seconds=answer.seconds, explanation=result)
 
 
-def scored(explanation: Explanation, mask: Bool[Tensor, "height width"] | None) -> dict[str, float]:
-    """Every metric and aggregate of an explanation's maps, as `METRIC.MAP`; undefined ones are NaN.
-
-    `vote_share` and `vote_variance` are importance and uncertainty with binary votes, of the same repeats.
-    """
+def maps_of(explanation: Explanation) -> dict[str, Tensor]:
+    """Return the maps of an explanation by their names, as they are stored."""
     maps = {"importance": explanation.importance, "uncertainty": explanation.uncertainty}
-    if (share := explanation.vote_share) is not None:
-        maps |= {"vote_share": share, "vote_variance": share * (1 - share)}
+    return maps if explanation.vote_share is None else maps | {"vote_share": explanation.vote_share}
+
+
+def scored(stored: Mapping[str, Tensor], mask: Bool[Tensor, "height width"] | None) -> dict[str, float]:
+    """Return the value of every metric and aggregate on every map, as `METRIC.MAP`.
+
+    `vote_share` and `vote_variance` are importance and uncertainty with binary votes, of the same repeats. A value that
+    is undefined is NaN, and not left out, so that a row shows which metrics were known when it was made.
+    """
+    maps = dict(stored)
+    if (share := stored.get("vote_share")) is not None:
+        maps["vote_variance"] = share * (1 - share)
+    names = [*METRICS, "resolved_entropy", *AGGREGATES]
+    undefined = {f"{name}.{of}": math.nan for name in names for of in maps}
     maps = {of: values for of, values in maps.items() if not values.isnan().any()}
     stack = torch.stack(list(maps.values()))
     columns = {name: metric(stack) for name, metric in METRICS.items() if metric.needs == "maps"}
@@ -104,7 +114,7 @@ def scored(explanation: Explanation, mask: Bool[Tensor, "height width"] | None) 
         if mask is not None and metric.needs == "masks":
             with suppress(ConfigurationError):  # of maps with fewer pixels than it counts
                 columns[metric.name] = metric(stack, mask.expand_as(stack))
-    return {
+    return undefined | {
         f"{name}.{of}": value
         for name, column in columns.items()
         for of, value in zip(maps, column.tolist(), strict=True)

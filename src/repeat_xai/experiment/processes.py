@@ -17,6 +17,7 @@ from typing import Any, final
 
 import torch
 
+from repeat_xai.datasets import Check
 from repeat_xai.errors import ConfigurationError, at_least
 from repeat_xai.experiment.batches import Answer, Batch, Queue, answers
 from repeat_xai.experiment.run import Work
@@ -105,7 +106,7 @@ class _Member:
         self.batch: Batch | None = None
         self.connection, theirs = CONTEXT.Pipe()
         threads = max(1, torch.get_num_threads() // shares) if device == "cpu" else None
-        plan = (theirs, device, threads, worker.root, worker.maps)
+        plan = (theirs, device, threads, worker.root, worker.check, worker.maps)
         self.process = CONTEXT.Process(target=_serve, args=plan, daemon=True)
         if sys.platform == "linux":
             CONTEXT.set_forkserver_preload([__name__])
@@ -136,7 +137,9 @@ def _end(crew: dict[int, _Member]) -> None:
         crew.popitem()[1].end()
 
 
-def _serve(connection: Connection, device: str, threads: int | None, root: Path, maps: MapStore | None) -> None:
+def _serve(
+    connection: Connection, device: str, threads: int | None, root: Path, check: Check, maps: MapStore | None
+) -> None:
     """Answer batches until the other end is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     threading.Thread(target=_follow, daemon=True).start()
@@ -144,7 +147,7 @@ def _serve(connection: Connection, device: str, threads: int | None, root: Path,
         torch.set_num_threads(threads)
     with suppress(RuntimeError, ValueError, AssertionError):  # what is no device is refused by the encoder
         torch.cuda.set_device(device)
-    worker = Worker(device=device, root=root, maps=maps)
+    worker = Worker(device=device, root=root, check=check, maps=maps)
     with suppress(EOFError, OSError):
         while True:
             for answer in answers(worker, connection.recv()):

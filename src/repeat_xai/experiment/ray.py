@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
+from repeat_xai.datasets import Check
 from repeat_xai.errors import ConfigurationError, OutputError, at_least, lacks_memory, reason
 from repeat_xai.experiment.batches import Answer, Batch, Queue, answers
 from repeat_xai.experiment.measures import Maps
@@ -79,7 +80,7 @@ class RayExecutor:
         if not self._crew:
             self._crew.append(_Crew(self))
         (crew,) = self._crew
-        unseen = self.worker.maps
+        unseen = self.worker.maps if self.worker.maps is not None and self.worker.maps.grows else None
         try:
             for row in crew.rows(Queue(some, self.worker, size=self.batch, workers=crew.size, retries=self.retries)):
                 if unseen is not None and row.measure == Maps.__name__ and row.failure is None:
@@ -119,7 +120,8 @@ class _Crew:
             options = {"num_cpus": asked.cpus, "num_gpus": gpus, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
             self._kind: Any = ray.remote(_Actor).options(**options)
             maps = asked.worker.maps and asked.worker.maps.absolute()
-            self._given = (str(Path.cwd()), "cuda" if gpus else "cpu", asked.worker.root, maps)
+            worker = asked.worker
+            self._given = (str(Path.cwd()), "cuda" if gpus else "cpu", worker.root, worker.check, maps)
             self._members = [self._hired() for _ in range(self.size)]
             self._connection = connection.pop_all()
 
@@ -185,10 +187,10 @@ class _Crew:
 class _Actor:
     """A worker where Ray puts it, in the folder of the command if that is there too."""
 
-    def __init__(self, folder: str, device: str, root: Path, maps: MapStore | None) -> None:
+    def __init__(self, folder: str, device: str, root: Path, check: Check, maps: MapStore | None) -> None:
         with suppress(OSError):
             os.chdir(folder)
-        self._worker = Worker(device=device, root=root, maps=maps)
+        self._worker = Worker(device=device, root=root, check=check, maps=maps)
 
     def version(self) -> str:
         return __version__

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from repeat_xai.errors import OutputError
 from repeat_xai.experiment.measures import Maps
 from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.worker import Worker
-from repeat_xai.store import Row, Store
+from repeat_xai.store import MapStore, NoMapsError, Row, Store
 
 EVERY = 5.0
 """Seconds between files, and of work that may lie in rows not written yet: what a killed run may lose."""
@@ -42,19 +42,38 @@ class Executor(Protocol):
 
 
 def missing(
-    settings: Iterable[Setting], numbers: Mapping[str, Sequence[int]], store: Store, worker: Worker
+    settings: Mapping[Setting, Collection[str]], numbers: Mapping[str, Sequence[int]], store: Store, worker: Worker
 ) -> list[Work]:
-    """What the store does not hold yet, or holds as a failure, or without the maps that are wanted."""
+    """Return the work that is left: images of a setting whose row is not stored, failed, or lacks a score or its maps.
+
+    `settings` gives the names of the scores that are wanted of each setting. Maps are looked at where they are to be
+    kept; a row whose maps are damaged is made again, and a warning says so.
+    """
     done = store.done()
-    drawn = done if worker.maps is None else done & worker.maps.keys()
-    found = []
-    for setting in settings:
+    kept = worker.maps if worker.maps is not None and worker.maps.grows else None
+    work = []
+    for setting, scores in settings.items():
         wanted = numbers[setting.dataset][: setting.first]
-        there = drawn if isinstance(setting.measure, Maps) else done
-        left = [n for n, key in zip(wanted, worker.keys(setting, wanted), strict=True) if key not in there]
+        maps = kept if isinstance(setting.measure, Maps) else None
+        keys = zip(wanted, worker.keys(setting, wanted), strict=True)
+        rows = ((number, key, done.get(key)) for number, key in keys)
+        left = [n for n, key, names in rows if names is None or not names.issuperset(scores) or not _whole(maps, key)]
         if left:
-            found.append(Work(setting, left))
-    return found
+            work.append(Work(setting, left))
+    return work
+
+
+def _whole(maps: MapStore | None, key: str) -> bool:
+    """Say whether the maps of a row are stored and undamaged, where maps are kept at all."""
+    try:
+        if maps is not None:
+            maps.read(key)
+    except NoMapsError:
+        return False
+    except OutputError as error:
+        warnings.warn(f"{error}; made again", stacklevel=2)
+        return False
+    return True
 
 
 def run(work: Iterable[Work], store: Store, executor: Executor) -> Iterator[Row]:
@@ -77,13 +96,15 @@ def run(work: Iterable[Work], store: Store, executor: Executor) -> Iterator[Row]
         finally:
             if isinstance(rows, Generator):
                 rows.close()
-    _tidy(store)
+    _tidy(store, at_the_end=True)
 
 
-def _tidy(store: Store) -> None:
-    """Where files cannot be merged, their rows are kept all the same."""
+def _tidy(store: Store, *, at_the_end: bool = False) -> None:
+    """Merge files and, at the end, remove rows that are there twice; where that fails, rows are kept as they are."""
     try:
         store.merge()
+        if at_the_end:
+            store.compact()
     except OutputError as error:
         warnings.warn(f"rows are kept but not merged: {error}", stacklevel=2)
 

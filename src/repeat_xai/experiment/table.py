@@ -99,6 +99,16 @@ class Sheet:
         order = list(dict.fromkeys(setting.network for setting in found))
         return sorted(found, key=lambda setting: order.index(setting.network))
 
+    @property
+    def needs(self) -> dict[Setting, set[str]]:
+        """The settings, each with the names of the scores that its rows must have."""
+        needs: dict[Setting, set[str]] = {setting: set() for setting in self.settings}
+        for case in self.cases.values():
+            for column in self.columns:
+                for setting in column.settings(case):
+                    needs[setting].update(column.needs(case))
+        return needs
+
     def table(self, found: Found) -> Table:
         """Filled."""
         lines = {

@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, final
 
-from repeat_xai.datasets import Dataset, opened
+import torch
+from torch import Tensor
+
+from repeat_xai.datasets import Check, Dataset, opened
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
-from repeat_xai.experiment.measures import Found, Subject
+from repeat_xai.experiment.measures import Found, Maps, Subject, scored
 from repeat_xai.experiment.setting import Network, Setting, key_of
 from repeat_xai.images import load_image, mask_to_image
 from repeat_xai.store import MapStore, Row
@@ -21,8 +24,16 @@ from repeat_xai.types import Encoder
 class Worker:
     """Settings and numbers of images to rows."""
 
-    def __init__(self, *, device: str, root: Path, download: bool = False, maps: MapStore | None = None) -> None:
-        self.device, self.root, self.download, self.maps = device, root, download, maps
+    def __init__(
+        self,
+        *,
+        device: str,
+        root: Path,
+        download: bool = False,
+        check: Check = "time",
+        maps: MapStore | None = None,
+    ) -> None:
+        self.device, self.root, self.download, self.check, self.maps = device, root, download, check, maps
         self._encoders: dict[Network, Encoder] = {}
         self._datasets: dict[str, Dataset] = {}
 
@@ -35,7 +46,7 @@ class Worker:
     def dataset(self, name: str) -> Dataset:
         """The dataset meant, opened when first asked for."""
         if name not in self._datasets:
-            self._datasets[name] = opened(name, root=self.root, download=self.download)
+            self._datasets[name] = opened(name, root=self.root, download=self.download, check=self.check)
         return self._datasets[name]
 
     def keys(self, setting: Setting, numbers: Sequence[int]) -> list[str]:
@@ -50,15 +61,18 @@ class Worker:
         return self._row(setting, about, number, Found(failure=why))
 
     def rows(self, setting: Setting, numbers: Sequence[int]) -> Iterator[Row]:
-        """A row an image; what fails is told in its row."""
+        """Yield a row for each image; the row of an image that fails says why."""
         return (row for _, row in self.numbered(setting, numbers))
 
     def numbered(self, setting: Setting, numbers: Sequence[int]) -> Iterator[tuple[int, Row]]:
-        """The same, with the numbers of the images: one that cannot be read may come before its turn."""
+        """Yield each image's number and row.
+
+        Images that cannot be read, and those whose maps are stored and need only be scored, may come before their turn.
+        """
         dataset, encoder = self.dataset(setting.dataset), self.encoder(setting.network)
         about = setting.about(dataset, encoder)
         begun: deque[int] = deque()
-        bad: deque[tuple[int, Row]] = deque()
+        settled: deque[tuple[int, Row]] = deque()
 
         def subjects() -> Iterator[Subject]:
             for number in numbers:
@@ -69,23 +83,38 @@ class Worker:
                 except ConfigurationError:
                     raise
                 except RepeatError as error:
-                    bad.append((number, self._row(setting, about, number, Found(failure=str(error)))))
+                    settled.append((number, self._row(setting, about, number, Found(failure=str(error)))))
+                    continue
+                if (scored := self._scored_before(setting, key_of(about, dataset.keys[number]), mask)) is not None:
+                    settled.append((number, self._row(setting, about, number, scored)))
                     continue
                 begun.append(number)
                 yield Subject(image, mask)
 
         for found in setting.measure(encoder, setting.method, subjects(), seed=setting.seed):
-            while bad:
-                yield bad.popleft()
+            while settled:
+                yield settled.popleft()
             number = begun.popleft()
             try:
-                if self.maps is not None and found.explanation is not None:
+                if self.maps is not None and self.maps.grows and found.explanation is not None:
                     name = dataset.keys[number]
-                    self.maps.write(key_of(about, name), name, found.explanation)
+                    key = key_of(about, name)
+                    self.maps.write(key, name, found.explanation, calls=found.calls, seconds=found.seconds)
             except OutputError as error:
                 found = Found(failure=str(error))
             yield number, self._row(setting, about, number, found)
-        yield from bad
+        yield from settled
+
+    def _scored_before(self, setting: Setting, key: str, mask: Tensor | None) -> Found | None:
+        """Return the scores of the maps that an earlier run has stored for this row, if there are any."""
+        if self.maps is None or not isinstance(setting.measure, Maps):
+            return None
+        try:
+            stored = self.maps.read(key)
+        except OutputError:  # there are none, or they are damaged and will be made again
+            return None
+        maps = {kind: torch.from_numpy(values) for kind, values in stored.maps.items()}
+        return Found(scores=scored(maps, mask), calls=stored.calls, seconds=stored.seconds)
 
     def _row(self, setting: Setting, about: dict[str, Any], number: int, found: Found) -> Row:
         dataset = self.dataset(setting.dataset)

@@ -7,7 +7,8 @@ posterior; ours of the raw score stands beside it.
 from __future__ import annotations
 
 from repeat_xai.evaluate.emprt import Of
-from repeat_xai.experiment.columns import SHARES, Column, Detection, Emprt, Mean, OverRuns, Poison
+from repeat_xai.experiment.columns import Column, Emprt, Mean, OverRuns
+from repeat_xai.experiment.detection_columns import SHARES, Detection, Poison
 from repeat_xai.experiment.measures import Robustness
 from repeat_xai.paper.entry import Block, Entry, Printed
 

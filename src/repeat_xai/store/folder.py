@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,11 +13,15 @@ from pathlib import Path
 from typing import final
 
 from repeat_xai.errors import OutputError, reason
-from repeat_xai.files import writing
+from repeat_xai.files import sweep, writing
 
 SUFFIX = ".parquet"
 OBJECTS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
 """Where a file appears whole even if whoever writes it is killed; elsewhere it is written beside its place."""
+
+
+PATIENCE = 60.0
+"""Seconds to wait for another run that merges files."""
 
 
 class GoneError(Exception):
@@ -39,6 +45,8 @@ class Folder:
             self._files.makedirs(self._path, exist_ok=True)
         self._on_disk = isinstance(self._files, LocalFileSystem)
         protocols = self._files.protocol
+        if self._on_disk:
+            sweep(Path(self._path))
         self._whole = not OBJECTS.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
 
     def sizes(self) -> dict[str, int]:
@@ -79,9 +87,40 @@ class Folder:
             if not self._whole:
                 self._files.mv(draft, path)
 
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Wait until no other run of this machine is inside such a block; yield False if that takes too long.
+
+        Where the folder is not on a disk, or the disk knows no locks, runs cannot wait for each other.
+        """
+        if not self._on_disk:
+            yield True
+            return
+        with _telling(f"{self.url}: cannot be read"):
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield _lock(descriptor)
+        finally:
+            os.close(descriptor)
+
     def remove(self, name: str) -> None:
         with _telling(f"{name}: cannot be removed"), suppress(FileNotFoundError):
             self._files.rm_file(name)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open folder; say whether that was possible within `PATIENCE` seconds."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        except OSError:  # the disk knows no locks
+            return True
+        else:
+            return True
+    return False
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from repeat_xai.errors import OutputError, reason
 from repeat_xai.store.row import Row
@@ -17,6 +17,21 @@ VERSION = 1
 MARK = b"repeat-xai rows"
 AT_ONCE = 4096
 """Rows read at once."""
+
+
+class Summary(NamedTuple):
+    """What tells whether a row needs to be made, and whether another row makes it superfluous."""
+
+    place: int
+    """Its number within the rows read at once."""
+    key: str
+    failed: bool
+    names: frozenset[str]
+    """Names of its scores."""
+
+
+SUMMARY = ["key", "scores", "failure"]
+"""The columns that a summary is made of."""
 
 
 def packed(rows: Iterable[Row]) -> bytes:
@@ -49,17 +64,51 @@ def parts(content: bytes, name: str, columns: list[str] | None = None) -> Iterat
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         version = int((file.schema_arrow.metadata or {}).get(MARK, 0))
         _expect(version, name)
-        if file.schema_arrow.names != _schema().names:
-            raise ValueError("its columns are others")
-        yield from file.iter_batches(AT_ONCE, columns=columns)
-    except (pa.ArrowException, OSError, ValueError) as error:
+        if not file.schema_arrow.equals(_schema()):
+            raise ValueError("it has other columns")
+        rows = 0
+        for part in file.iter_batches(AT_ONCE, columns=columns):
+            part.validate(full=True)
+            _expect_complete(part)
+            rows += len(part)
+            yield part
+        if rows != file.metadata.num_rows:  # Arrow ends early, without an error, at some damaged pages
+            raise ValueError(f"{rows} of {file.metadata.num_rows} rows can be read")
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise OutputError(f"{name}: damaged ({reason(error)}); move it away and run again") from error
 
 
+def summaries(part: pa.RecordBatch) -> Iterator[Summary]:
+    """Yield what the columns of `SUMMARY` say of each row."""
+    scores = part["scores"]
+    encoded = scores.keys.dictionary_encode()
+    every_name, numbers = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    ends = scores.offsets.to_numpy()
+    sets: dict[bytes, frozenset[str]] = {}  # most rows have scores of the same names
+    for place, (key, failure) in enumerate(zip(part["key"].to_pylist(), part["failure"].to_pylist(), strict=True)):
+        mine = numbers[ends[place] : ends[place + 1]]
+        names = sets.get(mine.tobytes())
+        if names is None:
+            names = sets[mine.tobytes()] = frozenset(every_name[number] for number in mine)
+        yield Summary(place, key, failure is not None, names)
+
+
 def unpacked(part: pa.RecordBatch) -> Iterator[Row]:
-    """The rows as they were."""
+    """Yield the rows as they were written."""
     for plain in part.to_pylist():
         yield Row(**plain | {"scores": dict(plain["scores"]), "code": tuple(plain["code"])})
+
+
+def _expect_complete(part: pa.RecordBatch) -> None:
+    """Refuse rows that lack a value: only a failure may be missing."""
+    columns = {name: part[name] for name in part.schema.names}
+    if "code" in columns:
+        columns["values of code"] = columns["code"].flatten()
+    if "scores" in columns:
+        columns["names of scores"], columns["scores"] = columns["scores"].keys, columns["scores"].items
+    for name, values in columns.items():
+        if values.null_count and name != "failure":
+            raise ValueError(f"{values.null_count} {name} missing")
 
 
 def _expect(version: int, name: str) -> None:

@@ -10,11 +10,14 @@ from rows import found, row
 
 import repeat_xai as rx
 from repeat_xai.detect import mixture, quality
-from repeat_xai.experiment.columns import Case, Detection, Emprt, Mean, OverRuns, Poison
-from repeat_xai.experiment.measures import Codes, Maps, Robustness, scored
+from repeat_xai.evaluate import METRICS
+from repeat_xai.experiment.columns import Case, Emprt, Mean, OverRuns
+from repeat_xai.experiment.detection_columns import Detection, Poison
+from repeat_xai.experiment.measures import Codes, Maps, Robustness, maps_of, scored
 from repeat_xai.experiment.setting import Network, Setting
 from repeat_xai.explain.once import Once
 
+NEED_MASKS = tuple(name for name, metric in METRICS.items() if metric.needs == "masks")
 CASE = Case(Setting(dataset="known", method=rx.Relax()))
 BINARY = CASE._replace(votes="binary")
 
@@ -142,28 +145,33 @@ def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):
     explanation = rx.Repeat(estimator="exact", repeats=4, base=rx.Relax(masks=40))(encoder, image, seed=0)
     mask = torch.zeros(24, 20, dtype=torch.bool)
     mask[4:12, 10:18] = True
-    scores = scored(explanation, mask)
+    scores = scored(maps_of(explanation), mask)
     share = explanation.vote_share
     assert scores["complexity.importance"] == rx.evaluate.complexity(explanation.importance).item()
     assert scores["complexity.vote_variance"] == rx.evaluate.complexity(share * (1 - share)).item()
     assert scores["pointing_game.importance"] == rx.evaluate.pointing_game(explanation.importance, mask).item()
     assert scores["mean.uncertainty"] == pytest.approx(explanation.uncertainty.double().mean().item(), abs=1e-12)
-    assert not any(name.startswith("pointing_game") for name in scored(explanation, None))
+    without_mask = scored(maps_of(explanation), None)
+    assert without_mask.keys() == scores.keys()
+    assert all(math.isnan(value) == name.startswith(NEED_MASKS) for name, value in without_mask.items())
 
 
 def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
     explanation = rx.Relax(masks=40).explain(encoder, image, seed=0)
-    assert scored(explanation, None)["resolved_entropy.importance"] > 3
+    assert scored(maps_of(explanation), None)["resolved_entropy.importance"] > 3
     flat = replace(explanation, importance=1 - 1e-6 * explanation.importance)
-    assert math.isnan(scored(flat, None)["resolved_entropy.importance"])
-    assert scored(replace(explanation, uncertainty=torch.zeros(24, 20)), None)["resolved_entropy.uncertainty"] == 0
+    assert math.isnan(scored(maps_of(flat), None)["resolved_entropy.importance"])
+    constant = replace(explanation, uncertainty=torch.zeros(24, 20))
+    assert scored(maps_of(constant), None)["resolved_entropy.uncertainty"] == 0
 
 
 def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
     explanation = Once(base=rx.Saliency())(encoder, image, seed=0)
     assert explanation.uncertainty.isnan().all()
     assert torch.equal(explanation.importance, rx.Saliency()(encoder, image, seed=0).float())
-    assert {name.partition(".")[2] for name in scored(explanation, None)} == {"importance"}
+    scores = scored(maps_of(explanation), None)
+    assert {name.partition(".")[2] for name in scores} == {"importance", "uncertainty"}
+    assert all(math.isnan(value) for name, value in scores.items() if name.endswith(".uncertainty"))
     with pytest.raises(rx.RepeatError, match="base must be an importance method"):
         Once(base=rx.Saliency)
 

@@ -9,7 +9,7 @@ import repeat_xai as rx
 from repeat_xai.datasets import DATASETS, Dataset, Sample, opened
 from repeat_xai.evaluate import METRICS, Metric
 from repeat_xai.experiment.evaluation import Evaluation
-from repeat_xai.experiment.measures import scored
+from repeat_xai.experiment.measures import maps_of, scored
 from repeat_xai.thresholds import THRESHOLDS
 
 
@@ -31,7 +31,7 @@ def test_a_metric_is_asked_for_by_its_name_and_scored(encoder, image, monkeypatc
         ("largest (U)", "higher"),
     ]
     found = rx.Relax(masks=8).explain(encoder, image, seed=0)
-    assert scored(found, None)["largest.importance"] == found.importance.max().item()
+    assert scored(maps_of(found), None)["largest.importance"] == found.importance.max().item()
 
 
 def test_a_threshold_is_asked_for_by_its_name(encoder, image, monkeypatch):

@@ -4,10 +4,10 @@ import signal
 from multiprocessing.connection import wait
 
 import pytest
-from stores import add_and_merge, bits, merge_and_die, quickly, row
+from stores import add_and_merge, bits, compact_and_die, merge_and_die, quickly, row
 
 from repeat_xai.errors import OutputError
-from repeat_xai.store import Store, rows
+from repeat_xai.store import Store, folder, merging, rows
 from repeat_xai.store.folder import Folder, GoneError
 
 
@@ -28,7 +28,7 @@ def test_processes_add_and_merge_at_the_same_time(tmp_path):
             except EOFError:
                 ours.remove(connection)
         expected = set(there)
-        assert expected <= store.done()
+        assert expected <= set(store.done())
         readings += 1
     for process in processes:
         process.join()
@@ -52,6 +52,7 @@ def test_a_merge_killed_between_writing_and_removing_loses_nothing(tmp_path):
     assert len(store._folder.sizes()) == 5  # four parts, and all five rows in one file
     assert {key: bits(row) for key, row in store.rows().items()} == before
     store.merge(at_least=2)
+    store.compact()
     assert {key: bits(row) for key, row in store.rows().items()} == before
     assert sum(len(part) for part in store._parts(None)) == 5
 
@@ -66,7 +67,7 @@ def test_a_file_merged_while_it_is_read_is_found_in_what_it_became(tmp_path, mon
     assert not shown.keys() & sizes(store._folder).keys()
     late = iter([dict(list(shown.items())[:2])])
     monkeypatch.setattr(Folder, "sizes", lambda folder: next(late, None) or sizes(folder))
-    assert store.done() == {"0", "1", "2", "3"}
+    assert set(store.done()) == {"0", "1", "2", "3"}
 
 
 def test_a_file_that_is_listed_for_ever_and_never_there_is_named(tmp_path, monkeypatch):
@@ -84,20 +85,20 @@ def test_merging_holds_only_so_much_in_memory(tmp_path, monkeypatch):
     store = Store(tmp_path)
     for number in range(20):
         store.add([row(str(number), code=tuple((number + 1) / (n + 1) for n in range(20_000)))])  # 160 kB
-    held, replace = [], Store._replace
+    held, replace = [], merging._replace
 
-    def replaced(store, parts):
-        held.append(sum(part.nbytes for some in parts.values() for part in some))
-        replace(store, parts)
+    def replaced(folder, parts):
+        held.append(sum(part.nbytes for batches in parts.values() for part in batches))
+        replace(folder, parts)
 
-    monkeypatch.setattr(Store, "_replace", replaced)
-    monkeypatch.setattr(rows, "HELD", 500_000)
+    monkeypatch.setattr(merging, "_replace", replaced)
+    monkeypatch.setattr(merging, "HELD", 500_000)
     before = {key: bits(row) for key, row in store.rows().items()}
     store.merge()
     assert max(held) < 500_000 + 200_000
     assert len(store._folder.sizes()) == 5
     assert {key: bits(row) for key, row in store.rows().items()} == before
-    monkeypatch.setattr(rows, "LARGE", 100_000)
+    monkeypatch.setattr(merging, "LARGE", 100_000)
     held.clear()
     store.merge(at_least=2)
     assert held == []
@@ -115,3 +116,61 @@ def test_files_of_a_size_are_merged_so_that_each_row_is_written_few_times(tmp_pa
     merged = len(written) - 200
     assert 0 < merged < 200 / 8
     assert sum(sorted(written)[-merged:]) < sum(written) / 2
+
+
+def rows_on_disk(store):
+    return sum(len(part) for part in store._parts(None))
+
+
+def test_rows_that_two_runs_have_made_are_there_once_after_compaction(tmp_path):
+    store = Store(tmp_path)
+    ours = [row(str(number), scores={"a": number / 7, "b": 1.0}) for number in range(6)]
+    store.add(ours[:4])
+    store.add(ours[2:])
+    store.add([row("0", failure="out of memory"), row("7", failure="first")])
+    store.add([row("7", failure="second")])
+    before = {key: bits(row) for key, row in store.rows().items()}
+    assert rows_on_disk(store) == 11
+    store.compact()
+    assert rows_on_disk(store) == 7
+    assert {key: bits(row, but=("failure",)) for key, row in store.rows().items()} == {
+        key: {name: value for name, value in row.items() if name != "failure"} for key, row in before.items()
+    }
+    assert [key for key, row in store.rows().items() if row.failure] == ["7"]
+
+
+def test_scores_that_are_in_one_row_alone_survive_compaction(tmp_path):
+    store = Store(tmp_path)
+    for scores in ({"a": 1.0, "b": 2.0}, {"a": 1.0}, {"a": 1.0, "c": 3.0}, {"c": 3.0}):
+        store.add([row("0", scores=scores)])
+    assert store.done() == {"0": {"a", "b", "c"}}
+    store.compact()
+    assert rows_on_disk(store) == 2
+    assert store.done() == {"0": {"a", "b", "c"}}
+    assert store.rows()["0"].scores == {"a": 1.0, "b": 2.0, "c": 3.0}
+
+
+def test_compaction_waits_for_another_run_that_merges(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    for _ in range(2):
+        store.add([row()])
+    monkeypatch.setattr(folder, "PATIENCE", 0.2)
+    with store._folder.alone():
+        Store(tmp_path).compact()
+        assert rows_on_disk(store) == 2
+    store.compact()
+    assert rows_on_disk(store) == 1
+
+
+def test_a_compaction_killed_between_writing_and_removing_loses_nothing(tmp_path):
+    store = Store(tmp_path)
+    store.add([row(str(number)) for number in range(5)])
+    store.add([row(str(number)) for number in range(3, 8)])
+    process = quickly.Process(target=compact_and_die, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert set(store.done()) == {str(number) for number in range(8)}
+    store.compact()
+    assert rows_on_disk(store) == 8
+    assert set(store.done()) == {str(number) for number in range(8)}

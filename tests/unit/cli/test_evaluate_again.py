@@ -1,0 +1,145 @@
+"""Run `evaluate` again on a folder of results when a metric, an image, a map or the folder itself has changed."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from command import run_here
+from crews import network, pictures
+
+from repeat_xai.calls import metering
+from repeat_xai.evaluate import METRICS, Metric
+from repeat_xai.experiment import run
+from repeat_xai.store import MapStore, Store
+
+IMAGES = 4
+
+
+@pytest.fixture
+def photos(tmp_path):
+    return Path(pictures(tmp_path / "photos", IMAGES))
+
+
+@pytest.fixture
+def evaluate(monkeypatch, capsys, tmp_path, photos):
+    """Run the command on the photos; return its exit status, what it wrote to standard error, and its encoder calls."""
+    cheap = ("--encoder", network(tmp_path).name, "--methods", "relax", "--masks", 16, "--protocol", "encoder")
+
+    def command(*options):
+        out = ("--dataset", photos, "--out", tmp_path / "out")
+        with metering() as meter:
+            status, said = run_here(monkeypatch, capsys, "evaluate", *out, *cheap, *options)
+        return status, said.err, meter.calls
+
+    return command
+
+
+def register(monkeypatch, name, function=lambda maps: maps.amax((-2, -1))):
+    metric = Metric(name=name, better="neither", needs="maps", citation="", section="", function=function)
+    monkeypatch.setitem(METRICS, name, metric)
+
+
+def scores(tmp_path):
+    """Return the scores of every image by its name."""
+    return {row.image: dict(row.scores) for row in Store(tmp_path / "out/rows").rows().values()}
+
+
+def test_a_metric_registered_later_is_computed_for_rows_that_are_there(evaluate, monkeypatch, tmp_path):
+    assert evaluate()[0] == 0
+    before = scores(tmp_path)
+    register(monkeypatch, "largest")
+    status, said, calls = evaluate("--metrics", "complexity")
+    assert (status, calls) == (0, 0), "nobody has asked for the new metric yet"
+    status, said, calls = evaluate("--metrics", "largest")
+    assert (status, f"{IMAGES} of {IMAGES} rows to make" in said, calls) == (0, True, IMAGES * 17)
+    after = scores(tmp_path)
+    for image, values in before.items():
+        assert after[image]["largest.importance"] > 0
+        assert {name: after[image][name] for name in values} == pytest.approx(values, nan_ok=True, abs=0)
+    assert "0 of 4 rows to make" in evaluate("--metrics", "largest,complexity")[1]
+
+
+def test_a_metric_registered_later_is_computed_from_stored_maps_without_the_encoder(evaluate, monkeypatch, tmp_path):
+    assert evaluate("--maps")[0] == 0
+    register(monkeypatch, "largest")
+    status, said, calls = evaluate("--metrics", "largest")
+    assert (status, f"{IMAGES} of {IMAGES} rows to make" in said, calls) == (0, True, 0)
+    for key, row in Store(tmp_path / "out/rows").rows().items():
+        maps = MapStore(tmp_path / "out/maps.zarr").read(key).maps
+        assert row.scores["largest.importance"] == maps["importance"].max()
+        assert row.scores["largest.uncertainty"] == maps["uncertainty"].max()
+        assert (row.calls, row.seconds > 0) == (17, True)
+
+
+def test_a_folder_with_maps_grows_only_when_maps_are_asked_for(evaluate, tmp_path):
+    assert evaluate("--maps", "--images", 1)[0] == 0
+    assert "3 of 4 rows to make" in evaluate()[1]
+    assert len(list((tmp_path / "out/maps.zarr").glob("*/*"))) == 1
+    assert evaluate("--maps")[0] == 0
+    assert len(list((tmp_path / "out/maps.zarr").glob("*/*"))) == IMAGES
+
+
+def test_a_damaged_map_is_made_again_and_that_is_said(evaluate, tmp_path):
+    assert evaluate("--maps")[0] == 0
+    chunk = sorted((tmp_path / "out/maps.zarr").glob("*/*/c/0/0/0"))[1]
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    status, said, calls = evaluate("--maps")
+    assert (status, "1 of 4 rows to make" in said, calls) == (0, True, 17)
+    assert f"maps of row {chunk.parents[3].name} are damaged" in said
+    assert chunk.read_bytes() == content
+    assert evaluate("--maps")[2] == 0
+
+
+def changed(photo: Path, other: Path) -> None:
+    """Give a photo other content of the same size, and leave the time of its last change as it was."""
+    about = photo.stat()
+    content = other.read_bytes()[: about.st_size].ljust(about.st_size, b"\0")
+    photo.write_bytes(content)
+    os.utime(photo, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert (photo.stat().st_size, photo.stat().st_mtime_ns) == (about.st_size, about.st_mtime_ns)
+
+
+def test_content_that_changes_while_time_and_size_stay_is_noticed_where_asked(evaluate, photos, tmp_path):
+    first, second, *_ = sorted(photos.iterdir())
+    larger = max(first, second, key=lambda photo: photo.stat().st_size)
+    smaller = first if larger is second else second
+    assert evaluate()[0] == evaluate("--check", "content")[0] == 0
+    assert evaluate("--check", "content")[2] == 0
+    changed(larger, smaller)
+    assert evaluate()[2] == 0, "time and size are what they were"
+    status, said, calls = evaluate("--check", "content")
+    assert (status, "1 of 4 rows to make" in said, calls) == (0, True, 17)
+    values = {image.partition(" ")[0]: row for image, row in scores(tmp_path).items() if "sha256" in image}
+    assert len(values) == IMAGES
+    assert values[larger.name]["complexity.importance"] == values[smaller.name]["complexity.importance"]
+
+
+def test_an_image_that_cannot_be_read_is_one_failure_also_where_content_is_checked(evaluate, photos):
+    (photos / "9999.png").write_bytes(b"no picture")
+    status, said, _ = evaluate("--check", "content")
+    assert (status, said.count("9999.png")) == (1, 1)
+    assert "5 of 5 rows to make" in said
+
+
+def test_rows_that_vanish_while_a_run_goes_on_are_missed_at_its_end(evaluate, monkeypatch, tmp_path):
+    seen = []
+
+    def removing(maps):
+        seen.append(None)
+        if len(seen) == 3:
+            shutil.rmtree(tmp_path / "out/rows")
+        return maps.amax((-2, -1))
+
+    monkeypatch.setattr(run, "EVERY", -1.0)
+    register(monkeypatch, "largest", removing)
+    status, said, _ = evaluate("--metrics", "largest")
+    assert status == 1
+    lost = [line for line in said.splitlines() if "are gone from" in line]
+    assert lost == [
+        f"repeat-xai: 2 rows or their maps are gone from {tmp_path}/out/rows since they were made; "
+        "run the same command again to make them anew"
+    ]
+    status, said, _ = evaluate("--metrics", "largest")
+    assert (status, "2 of 4 rows to make" in said) == (0, True)
