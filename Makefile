@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint docs real hostile bench clean
+.PHONY: install chromium demo test lint docs real hostile bench clean
 
 install: $(INSTALLED)
 
@@ -14,10 +14,18 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	touch $@
 
+# The browser tests open pages in Debian's Chromium. It is installed where that is allowed; without it these tests are
+# skipped, but a run of CI fails.
+chromium:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  apt-get update -qq && apt-get install -qq --yes chromium > /dev/null && exit 0; fi; \
+	echo "There is no Chromium: install the package chromium, or the browser tests are skipped." >&2; test -z "$$CI"
+
 demo: install
 	$(BIN)/repeat-xai demo --out demo
 
-test: lint docs
+test: lint docs chromium
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full and not hostile'
 
 lint: install
