@@ -11,7 +11,7 @@ from command import run_here
 
 from repeat_xai import gallery
 from repeat_xai.detect.poison import detection
-from repeat_xai.experiment import columns
+from repeat_xai.experiment import detection_columns
 from repeat_xai.paper.figures import FIGURES
 from repeat_xai.paper.tables import TABLES
 
@@ -21,7 +21,7 @@ FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2
 @pytest.mark.real
 def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_path, monkeypatch, capsys):
     """On four images of each dataset; ResNet50 and ViT-B/16 cannot be fetched, contrastive poisons cannot be had."""
-    monkeypatch.setattr(columns, "detection", partial(detection, draws=2))
+    monkeypatch.setattr(detection_columns, "detection", partial(detection, draws=2))
     for resolution in ("DPI", "PRINTED"):
         monkeypatch.setattr(gallery, resolution, 40)
     out = tmp_path / "out"

@@ -13,7 +13,7 @@ from skimage import data
 
 import repeat_xai as rx
 from repeat_xai.detect.poison import detection
-from repeat_xai.experiment import columns
+from repeat_xai.experiment import detection_columns
 from repeat_xai.experiment.setting import Network
 from repeat_xai.experiment.worker import Worker
 from repeat_xai.explain.once import Once
@@ -151,7 +151,7 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_where_it_has_to_be
 
 def test_by_command_a_table_has_what_the_paper_prints_beside_ours(root, monkeypatch, capsys):
     """Also that a ResNet18, as the paper has it, runs on random weights."""
-    monkeypatch.setattr(columns, "detection", partial(detection, draws=2))
+    monkeypatch.setattr(detection_columns, "detection", partial(detection, draws=2))
     out = root / "out"
     few = ["--images", 5, "--masks", 8, "--repeats", 2, "--device", "cpu", "--data-root", root, "--out", out]
     asked = ["poison", "--only-these", "--encoder", "torchvision:resnet18=random", *few]
