@@ -1,5 +1,6 @@
 """What goes wrong, each in one line a user can act on."""
 
+import unicodedata
 from collections.abc import Iterable
 from numbers import Integral
 
@@ -7,8 +8,15 @@ NO_MEMORY = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "b
 """How lack of memory is worded where it has no class of its own."""
 
 
+BREAKING = {"Cc", "Cs", "Zl", "Zp"}
+"""Kinds of letters that break a line, steer a terminal or cannot be written: file names may hold them all."""
+
+
 class RepeatError(Exception):
     """Anything this package refuses to do, said in one line."""
+
+    def __str__(self) -> str:
+        return in_one_line(super().__str__())
 
 
 class ImageError(RepeatError):
@@ -34,6 +42,18 @@ def reason(error: BaseException) -> str:
     ('no such layer', 'KeyError')
     """
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def in_one_line(text: str) -> str:
+    r"""Return a text in which every letter that would break the line or steer a terminal is escaped.
+
+    >>> print(in_one_line("a\nb\x1b[31m 猫.png"))
+    a\nb\x1b[31m 猫.png
+    """
+    return "".join(
+        letter.encode("unicode_escape").decode() if unicodedata.category(letter) in BREAKING else letter
+        for letter in text
+    )
 
 
 def choose(name: str, value: object, known: Iterable[str]) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from dataclasses import replace
-from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -14,10 +11,10 @@ import numpy as np
 import PIL.Image
 import torch
 import torch.nn.functional as F
-from PIL import ImageOps, UnidentifiedImageError
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, ImageError, choose, reason
+from repeat_xai.decoding import check_side, decode_file, decode_picture, refusing
+from repeat_xai.errors import ConfigurationError, ImageError, choose
 from repeat_xai.types import Encoder, Image, Photo, Preprocessing, expect_encoder
 
 if TYPE_CHECKING:
@@ -30,14 +27,9 @@ Source = str | Path | PIL.Image.Image | np.ndarray | Tensor
 
 SIDE = 224
 """Of the paper's square images."""
-SMALLEST_SIDE = 8
 LARGEST_DRAWING = 1024
 MOST_PIXELS = 50_000_000
 """How large a photo may get on its way to the encoder: one of ordinary shape never does."""
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM", "JPEG2000", "AVIF", "HEIF")
-"""What is taken for a picture, where Pillow knows of it; PostScript, say, is a program and not run."""
-DEEP_MODES = {"I;16", "I;16L", "I;16B", "I;16N", "I", "F"}
-"""Single-channel pictures of more than 8 bits; they are kept as floats so that no grey level is lost."""
 
 
 def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encoder", name: str | None = None) -> Image:
@@ -54,21 +46,15 @@ def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encode
             raise ConfigurationError("a tensor is taken as it is; the paper's protocol is for photos")
         return _from_tensor(source, encoder.preprocessing)
     if isinstance(source, str | Path):
-        name, content = name or str(source), _read(Path(source))
-        digest, picture = hashlib.sha256(content).hexdigest(), _decode(name, content)
+        name = name or str(source)
+        picture, digest = decode_file(Path(source), name)
     elif isinstance(source, PIL.Image.Image | np.ndarray):
         name = name or "image"
-        picture = _from_array(source) if isinstance(source, np.ndarray) else source
-        content = repr((picture.mode, picture.size)).encode() + picture.tobytes()
-        digest = hashlib.sha256(content).hexdigest()
+        picture, digest = decode_picture(_from_array(source) if isinstance(source, np.ndarray) else source, name)
     else:
         raise ImageError(f"an image is a path, a Pillow image, an array or a tensor, not {type(source).__name__}")
-    return _prepare(name, digest, _upright(name, picture), _protocol(encoder.preprocessing, protocol))
-
-
-def open_picture(file: Path | BytesIO) -> PIL.Image.Image:
-    """The picture in a file, not yet decoded, if it has one of the formats taken."""
-    return PIL.Image.open(file, formats=_formats())
+    with refusing(name):
+        return _prepare(name, digest, picture, _protocol(encoder.preprocessing, protocol))
 
 
 def map_to_photo(values: Map, photo: Photo) -> Float[Tensor, "rows columns"]:
@@ -96,47 +82,6 @@ def mask_to_image(mask: Bool[np.ndarray, "rows columns"], image: Image) -> Bool[
     y = top + (np.arange(height) + 0.5) * (bottom - top) / height
     x = left + (np.arange(width) + 0.5) * (right - left) / width
     return torch.from_numpy(mask[np.ix_(y.astype(int).clip(0, rows - 1), x.astype(int).clip(0, columns - 1))])
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise ImageError(f"{path}: not a file")
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise ImageError(f"{path}: no such file") from error
-    except IsADirectoryError as error:
-        raise ImageError(f"{path}: a folder with no JPEG, PNG, WebP, BMP or TIFF in it") from error
-    except OSError as error:
-        raise ImageError(f"{path}: cannot be read ({error.strerror})") from error
-    if not content:
-        raise ImageError(f"{path}: the file is empty; copy it again")
-    return content
-
-
-@cache
-def _formats() -> tuple[str, ...]:
-    PIL.Image.init()
-    return tuple(name for name in FORMATS if name in PIL.Image.OPEN)
-
-
-def _decode(name: str, content: bytes) -> PIL.Image.Image:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
-        try:
-            picture = open_picture(BytesIO(content))
-            picture.load()
-        except (PIL.Image.DecompressionBombWarning, PIL.Image.DecompressionBombError) as error:
-            limit = (PIL.Image.MAX_IMAGE_PIXELS or 0) // 1_000_000
-            raise ImageError(f"{name}: more than {limit} million pixels; make it smaller first") from error
-        except UnidentifiedImageError as error:
-            raise ImageError(
-                f"{name}: not an image that can be read; give a JPEG, PNG, WebP, BMP or TIFF of 8 or 16 bits"
-            ) from error
-        except Exception as error:  # decoders meet damaged files with errors of every kind
-            raise ImageError(f"{name}: the image is damaged or cut short ({reason(error)}); copy it again") from error
-    return picture
 
 
 def _from_array(array: np.ndarray) -> PIL.Image.Image:
@@ -167,7 +112,7 @@ def _from_tensor(pixels: Tensor, preprocessing: Preprocessing) -> Image:
         raise ImageError("the tensor has NaN or infinite pixels; mend or fill them first")
     pixels = pixels.detach().to("cpu", torch.float32).contiguous()
     height, width = pixels.shape[1:]
-    _check_side("tensor", width, height)
+    check_side("tensor", width, height)
     mean, std = (torch.tensor(v)[:, None, None] for v in (preprocessing.mean, preprocessing.std))
     colours = (pixels * std + mean).clamp(0, 1) if len(mean) == len(pixels) else _stretched(pixels)
     colours = colours if len(colours) == 3 else colours.mean(0, keepdim=True).expand(3, -1, -1)
@@ -184,41 +129,6 @@ def _from_tensor(pixels: Tensor, preprocessing: Preprocessing) -> Image:
 def _stretched(pixels: Tensor) -> Tensor:
     low, high = pixels.aminmax()
     return (pixels - low) / (high - low).clamp_min(1e-12)
-
-
-def _upright(name: str, picture: PIL.Image.Image) -> PIL.Image.Image:
-    """The picture as meant to be seen: turned by its EXIF tag, on white where transparent, as RGB or deep grey."""
-    try:
-        picture = ImageOps.exif_transpose(picture)
-    except Exception:  # a broken EXIF block says nothing of the pixels
-        picture = picture.copy()
-    _check_side(name, *picture.size)
-    if picture.mode in DEEP_MODES:
-        return _deep(name, picture)
-    if picture.has_transparency_data:
-        page = PIL.Image.new("RGBA", picture.size, "white")
-        return PIL.Image.alpha_composite(page, picture.convert("RGBA")).convert("RGB")
-    return picture.convert("RGB")
-
-
-def _deep(name: str, picture: PIL.Image.Image) -> PIL.Image.Image:
-    """A 16-bit or float picture as floats in [0, 1]."""
-    values = np.asarray(picture).astype(np.float32)
-    if not np.isfinite(values).all():
-        raise ImageError(f"{name}: has NaN or infinite pixels; mend or fill them first")
-    top = 1.0 if picture.mode == "F" else 65535.0
-    if values.min() < 0 or values.max() > top:
-        found = f"[{values.min():.5g}, {values.max():.5g}]"
-        raise ImageError(f"{name}: pixels lie in {found}, not in [0, {top:.0f}]; rescale them first")
-    return PIL.Image.fromarray(values / top)
-
-
-def _check_side(name: str, width: int, height: int) -> None:
-    if min(width, height) < SMALLEST_SIDE:
-        raise ImageError(
-            f"{name}: {width}×{height} pixels is too small to locate anything in; "
-            f"give an image of at least {SMALLEST_SIDE}×{SMALLEST_SIDE}"
-        )
 
 
 def _protocol(preprocessing: Preprocessing, protocol: Protocol) -> Preprocessing:

@@ -17,6 +17,7 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.files import sweep, writing
 from repeat_xai.gallery import Files, Outcome, draw, expect_ours
 from repeat_xai.plot import contact_sheet
+from repeat_xai.tables import spreadsheet_text
 
 COLUMNS = {
     "rank": "int64",
@@ -109,13 +110,13 @@ def _text(path: Path) -> str:
 
 
 def _write_csv(rows: Sequence[Row], path: Path) -> None:
-    """Numbers short enough to be read."""
+    """Write numbers short enough to be read, and names that no spreadsheet takes for formulas."""
     with writing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
         for rank, image, uncertainty, *shares, panel in rows:
             cells = ("" if share is None else f"{share:.6f}" for share in shares)
-            table.writerow((rank, image, f"{uncertainty:.9g}", *cells, panel))
+            table.writerow((rank, spreadsheet_text(image), f"{uncertainty:.9g}", *cells, spreadsheet_text(panel)))
 
 
 def _write_parquet(rows: Sequence[Row], path: Path) -> None:

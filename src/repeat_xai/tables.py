@@ -28,6 +28,8 @@ ESCAPES = str.maketrans(
 DIGITS = 3
 LEVEL = 0.05
 """Below it a corrected p is starred."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""Letters after which a spreadsheet takes what follows for a formula, and runs it."""
 
 
 class Entry(NamedTuple):
@@ -99,8 +101,18 @@ def comma_separated(table: Table) -> str:
         for title, better, cell in zip(table.columns, table.better, cells, strict=True):
             beside = tuple(cell.comparison)[:3] if cell.comparison else (None, None, None)
             numbers = (*cell.summary, *beside, cell.printed)
-            writer.writerow((*labels, title, better, *("" if value is None else value for value in numbers)))
+            texts = map(spreadsheet_text, (*labels, title, better))
+            writer.writerow((*texts, *("" if value is None else value for value in numbers)))
     return out.getvalue()
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return the text of a cell, with an apostrophe in front where a spreadsheet would take it for a formula.
+
+    >>> spreadsheet_text("=HYPERLINK(1).png"), spreadsheet_text("cat.png")
+    ("'=HYPERLINK(1).png", 'cat.png')
+    """
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {".md": markdown, ".tex": latex, ".csv": comma_separated}

@@ -108,3 +108,10 @@ def test_all_formats_are_written(table, tmp_path):
     assert [path.name for path in paths] == ["mine.md", "mine.tex", "mine.csv"]
     assert all(path.stat().st_size > 100 for path in paths)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_names_in_csv_are_no_formulas():
+    lines = {("@SUM(A1)", "-2+3"): (Cell(Summary(-0.5, None, None, None, 1, 0)),)}
+    table = Table(title="a", notes=(), columns=("=1+1",), better=("higher",), lines=lines)
+    row = next(csv.reader(comma_separated(table).splitlines()[1:]))
+    assert row[:5] == ["'@SUM(A1)", "'-2+3", "'=1+1", "higher", "-0.5"]

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from repeat_xai.errors import in_one_line
 from repeat_xai.evaluation import Campaign
 from repeat_xai.experiment.probe import Cost, cost, first_of
 from repeat_xai.experiment.run import Executor, Work
@@ -66,11 +67,12 @@ def _bar(rows: int) -> Iterator[Callable[[Row], None]]:
 
         def tell(row: Row) -> None:
             progress.update(task, advance=1, description=f"{row.encoder} · {row.method or row.measure} · {row.dataset}")
-            why = (row.failure or "").replace(row.image, "").lstrip(": ")
+            why = (row.failure or "").replace(in_one_line(row.image), "").lstrip(": ")
             if why and why not in said:
                 said.add(why)
                 said_of = STAMP.sub("", row.image)
-                progress.console.print(Text(f"repeat-xai: {row.dataset}, {said_of}: {why}"), soft_wrap=True)
+                line = in_one_line(f"repeat-xai: {row.dataset}, {said_of}: {why}")
+                progress.console.print(Text(line), soft_wrap=True)
 
         yield tell
 

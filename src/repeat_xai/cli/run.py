@@ -18,7 +18,7 @@ from rich.text import Text
 
 from repeat_xai.calls import listening
 from repeat_xai.cli import INTERRUPTED
-from repeat_xai.errors import ConfigurationError, RepeatError
+from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
 from repeat_xai.files import sweep
 from repeat_xai.gallery import Gallery, Outcome, compare
 from repeat_xai.images import SIDE, Protocol
@@ -76,7 +76,7 @@ def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:
         typer.echo(f"repeat-xai: {error}", err=True)
         return False
     line = {"image": str(path), "comparison": str(picture)}
-    typer.echo(json.dumps(line) if as_json else f"{path}: {picture}")
+    typer.echo(json.dumps(line) if as_json else in_one_line(f"{path}: {picture}"))
     return True
 
 
@@ -96,11 +96,12 @@ def filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Ou
 
 def _tell(progress: Progress, outcome: Outcome, *, as_json: bool) -> None:
     path, files, record = outcome.path, outcome.files, outcome.record or {}
+    name = in_one_line(str(path))
     if outcome.flaw:
-        progress.console.print(Text(f"repeat-xai: {outcome.flaw}, made again"), soft_wrap=True)
+        progress.console.print(Text(in_one_line(f"repeat-xai: {outcome.flaw}, made again")), soft_wrap=True)
     if outcome.error is not None:
         text = str(outcome.error)
-        text = text if text.startswith(str(path)) else f"{path}: {text}"
+        text = text if text.startswith(name) else f"{name}: {text}"
         if as_json:
             _print(progress, json.dumps({"image": str(path), "error": text}))
         progress.console.print(Text(f"repeat-xai: {text}"), soft_wrap=True)
@@ -110,7 +111,7 @@ def _tell(progress: Progress, outcome: Outcome, *, as_json: bool) -> None:
         _print(progress, json.dumps({"image": str(path), "already_done": outcome.before} | where | cost))
     elif files is not None:
         done = f"{record['encoder_calls']:,} encoder calls, {record['seconds']:.1f} s"
-        _print(progress, f"{path}: {files.panel} ({'already done' if outcome.before else done})")
+        _print(progress, in_one_line(f"{path}: {files.panel} ({'already done' if outcome.before else done})"))
 
 
 def _print(progress: Progress, line: str) -> None:

@@ -14,9 +14,10 @@ from typing import final
 from torch import nn
 
 from repeat_xai.datasets.samples import sample_path
+from repeat_xai.decoding import open_picture
 from repeat_xai.encoders import load_encoder
 from repeat_xai.errors import ImageError
-from repeat_xai.images import load_image, open_picture
+from repeat_xai.images import load_image
 from repeat_xai.types import Encoder, Image, Photo
 
 MOST_BYTES = 32 * 2**20
