@@ -10,24 +10,18 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import platform
 import re
 import shutil
 import stat
-import struct
 import tempfile
 import time
-import warnings
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
-
-import numpy as np
 
 from repeat_xai.errors import OutputError, reason
 
@@ -40,20 +34,6 @@ DEEPEST = 32
 """How deep lists and objects in JSON may lie in each other; ours do so less than ten deep."""
 PNG = b"\x89PNG\r\n\x1a\n"
 """How a PNG begins."""
-LONGEST_HEADER = 1000
-"""Bytes that describe one array in a file at most, both before its values and in the list at the file's end."""
-LIST_END, LONG_LIST_END = "<4s4xHHIIH", b"PK\x06\x07"
-"""The last bytes of a ZIP file, which say how long its list of entries is, and what comes before for a huge file."""
-
-
-class Kind(NamedTuple):
-    """What one array in a file may be."""
-
-    dtype: str
-    """As numpy names it: `<f4`, `|u1`, or `<U` for text of any length."""
-    dimensions: int
-    most: int
-    """Bytes that its values may take."""
 
 
 @contextmanager
@@ -179,57 +159,6 @@ def json_object(text: str) -> dict[str, Any]:
         parts = [part for each in inside for part in each]
     if parts:
         raise ValueError("its JSON is nested too deep")
-    return found
-
-
-def read_arrays(path: Path, kinds: Mapping[str, Kind]) -> dict[str, np.ndarray]:
-    """The arrays in an `.npz` file by name, each of one of these kinds; no other file takes much memory or time.
-
-    What is wrong with the file is said by a ValueError, or by an error of the library that meets it.
-    """
-    with opened(path) as file, warnings.catch_warnings():
-        warnings.simplefilter("error")
-        _expect_short(file, kinds)
-        with zipfile.ZipFile(file) as archive:
-            names = [entry.filename.removesuffix(".npy") for entry in archive.infolist()]
-            if len(set(names)) < len(names) or not set(names) <= set(kinds):
-                raise ValueError(f"it holds {names}")
-            entries = zip(names, archive.infolist(), strict=True)
-            return {name: _array(archive, entry, kinds[name]) for name, entry in entries}
-
-
-def _expect_short(file: BinaryIO, kinds: Mapping[str, Kind]) -> None:
-    """Refuse a ZIP file that is too long for these arrays, or whose list of entries is."""
-    size, last = file.seek(0, os.SEEK_END), struct.calcsize(LIST_END)
-    if size > sum(kind.most + 2 * LONGEST_HEADER for kind in kinds.values()):
-        raise ValueError(f"it has {size} bytes")
-    file.seek(-min(size, 2 * last), os.SEEK_END)
-    tail = file.read()
-    if LONG_LIST_END in tail or len(tail) < last:
-        raise ValueError("it ends as no file of ours does")
-    signature, _, entries, length, _, comment = struct.unpack(LIST_END, tail[-last:])
-    if signature != b"PK\x05\x06" or comment or entries > len(kinds) or length > entries * LONGEST_HEADER:
-        raise ValueError("it ends as no file of ours does")
-
-
-def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: Kind) -> np.ndarray:
-    """One array, whose header is looked at before memory is taken for its values."""
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{entry.filename} is compressed in another way than ours")
-    with archive.open(entry) as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{entry.filename} is of another version of numpy's format")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=LONGEST_HEADER)
-        bytes_of_header = file.tell()
-    if dtype.str != kind.dtype and not (kind.dtype == "<U" and dtype.str.startswith("<U")):
-        raise ValueError(f"{entry.filename} holds {dtype}")
-    bytes_of_values = math.prod(shape) * dtype.itemsize
-    if len(shape) != kind.dimensions or bytes_of_values > kind.most:
-        raise ValueError(f"{entry.filename} has the shape {shape}")
-    if entry.file_size != bytes_of_header + bytes_of_values:
-        raise ValueError(f"{entry.filename} has {entry.file_size} bytes")
-    with archive.open(entry) as file:
-        found: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
     return found
 
 

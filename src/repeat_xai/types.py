@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from repeat_xai.arrays import Kind, read_arrays
 from repeat_xai.errors import ConfigurationError, OutputError, choose, reason
-from repeat_xai.files import Kind, json_object, read_arrays, writing
+from repeat_xai.files import json_object, writing
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int8, UInt8
@@ -28,9 +29,10 @@ MOST_PIXELS = 4096 * 4096
 """Of a map, or of the picture beside it, that is saved."""
 LONGEST_SIDE = 2**31 - 1
 """Pixels of a photo: no format of pictures knows of longer sides."""
-TEXT = Kind("<U", dimensions=0, most=2**22)
-SAVED = dict.fromkeys(("importance", "uncertainty", "vote_share"), Kind("<f4", dimensions=2, most=4 * MOST_PIXELS)) | {
-    "picture": Kind("|u1", dimensions=3, most=3 * MOST_PIXELS),
+TEXT = Kind(("<U",), dimensions=0, most=2**22)
+MAP = Kind(("<f4",), dimensions=2, most=4 * MOST_PIXELS)
+SAVED = dict.fromkeys(("importance", "uncertainty", "vote_share"), MAP) | {
+    "picture": Kind(("|u1",), dimensions=3, most=3 * MOST_PIXELS),
     "photo": TEXT,
     "provenance": TEXT,
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from zipfile import BadZipFile
 
 from repeat_xai.datasets.content import Check, by_content
 from repeat_xai.datasets.dataset import Dataset, Sample
@@ -34,6 +33,6 @@ def _opened(name: str, *, root: Path, download: bool, stamped: bool) -> Dataset:
         return poisoned(poison, root=root, download=download) if poison else DATASETS[name](root, download=download)
     except ConfigurationError:
         raise
-    except (RuntimeError, OSError, ValueError, KeyError, BadZipFile) as error:
+    except Exception as error:  # torchvision and pycocotools meet damaged files with errors of every kind
         where = f"not found under {root} ({reason(error)})"
         raise ConfigurationError(f"{name}: {where}; say where it is by --data-root, or add --download") from error

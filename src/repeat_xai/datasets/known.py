@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 
+from repeat_xai.arrays import read_arrays
 from repeat_xai.datasets.dataset import Dataset, Sample
+from repeat_xai.datasets.poison import ARRAYS
 from repeat_xai.errors import ConfigurationError
 
 VOID = 255
@@ -86,8 +88,8 @@ def cifar10_arrays(root: Path, *, download: bool) -> tuple[np.ndarray, np.ndarra
 
     packed = root / "cifar10/clean.npz"
     if packed.is_file() and not download:
-        with np.load(packed) as arrays:
-            return arrays["images"], arrays["labels"]
+        arrays = read_arrays(packed, ARRAYS)
+        return arrays["images"], arrays["labels"]
     found = CIFAR10(root, download=download)
     return found.data, np.asarray(found.targets)
 

@@ -11,14 +11,16 @@ Norms are of pixels from 0 to 1. An image's noise depends on the seed, its place
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import torch
 
+from repeat_xai.arrays import LONGEST_HEADER, Kind, read_array, read_arrays
 from repeat_xai.errors import ConfigurationError, at_least, choose, reason
+from repeat_xai.files import opened
 from repeat_xai.seeds import fold, uniforms
 
 if TYPE_CHECKING:
@@ -34,8 +36,15 @@ MARGIN = 4
 APART = 10.0
 """How far the centre of a class lies from zero along each axis, in deviations of its cluster."""
 AT_ONCE = 1000
-NOT_READ = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, UnpicklingError)
-"""What a file that holds something else may come to."""
+FLOATS = ("<f2", "<f4", "<f8")
+MOST_BYTES = 2**31
+"""Of images or noise in a file: all of CIFAR-10 in double precision, the largest that is published, takes 1.2 GB."""
+WHOLE_NUMBERS = Kind(("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8"), dimensions=1, most=2**26)
+IMAGES = Kind(("|u1", *FLOATS), dimensions=4, most=MOST_BYTES)
+ARRAYS = {"images": IMAGES, "labels": WHOLE_NUMBERS, "index": WHOLE_NUMBERS}
+"""What an `.npz` of images may hold."""
+COEFFICIENTS = Kind(FLOATS, dimensions=4, most=2**20)
+"""Of an autoregressive process for each class and channel."""
 
 
 def autoregressive(
@@ -74,7 +83,8 @@ def pairs(
 ) -> Images:
     """Poisoned images, one for each clean one from the first on: as they are, or as noise to be added.
 
-    Files are `.npz` with `images`, `.npy`, or torch's `.pt` and `.pth`. Noise is held to [−1, 1] and given a weight:
+    Files are `.npz` with `images` and no more beside them than `labels` and `index`, `.npy`, or torch's `.pt` and
+    `.pth`, of 2 GiB at most. Noise is held to [−1, 1] and given a weight:
     that of contrastive poisoning (He et al. 2023), or 1 for noise in units of pixels from 0 to 1. Class-wise noise
     needs labels.
     """
@@ -185,7 +195,7 @@ def _loaded(source: np.ndarray | str | Path) -> np.ndarray:
     else:
         try:
             found = _read(Path(source))
-        except NOT_READ as error:
+        except Exception as error:  # torch and zipfile meet damaged files with errors of every kind
             raise ConfigurationError(
                 f"{source}: holds no images or noise that can be read ({reason(error)})"
             ) from error
@@ -193,17 +203,19 @@ def _loaded(source: np.ndarray | str | Path) -> np.ndarray:
 
 
 def _read(path: Path) -> np.ndarray:
+    with opened(path) as file:
+        size, begins_as_zip = os.fstat(file.fileno()).st_size, file.read(2) == b"PK"
+    if size > MOST_BYTES + LONGEST_HEADER:
+        raise ValueError(f"it has {size} bytes")
     if path.suffix in (".pt", ".pth"):
         held = torch.load(path, map_location="cpu", weights_only=True)
         if isinstance(held, dict):  # a checkpoint of contrastive poisoning
             held = held.get("model", held)["delta"]
         values: np.ndarray = held.detach().numpy()
         return values
-    with path.open("rb") as file:
-        held = np.load(file, allow_pickle=False)
-        if isinstance(held, np.ndarray):
-            return held
-        if "index" in held and not np.array_equal(held["index"], np.arange(len(held["index"]))):
-            raise ValueError("its images are not the first ones, in order")
-        images: np.ndarray = held["images"]
-        return images
+    if not begins_as_zip:
+        return read_array(path, IMAGES)
+    arrays = read_arrays(path, ARRAYS)
+    if "index" in arrays and not np.array_equal(arrays["index"], np.arange(len(arrays["index"]))):
+        raise ValueError("its images are not the first ones, in order")
+    return arrays["images"]

@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
+from repeat_xai.arrays import read_array
 from repeat_xai.datasets.dataset import Dataset
 from repeat_xai.datasets.known import cifar10_arrays, from_arrays
-from repeat_xai.datasets.poison import autoregressive, pairs, separable
+from repeat_xai.datasets.poison import COEFFICIENTS, autoregressive, pairs, separable
 from repeat_xai.errors import ConfigurationError
 
 POISONS = ("cp", "tap", "ar", "separable")
@@ -30,7 +29,8 @@ def poisoned(name: str, *, root: Path, download: bool) -> Dataset:
     """The same images, in the same order, under the poison of this name."""
     images, labels = cifar10_arrays(root, download=download)
     if name == "ar":
-        changed = autoregressive(images, labels, np.load(root / "cifar10/ar_coefficients.npy"), seed=SEED)
+        coefficients = read_array(root / "cifar10/ar_coefficients.npy", COEFFICIENTS)
+        changed = autoregressive(images, labels, coefficients, seed=SEED)
     elif name == "separable":
         changed = separable(images, labels, seed=SEED)
     else:
