@@ -89,7 +89,7 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kind: Kind) -> np.n
 
 
 def _expect_kind(head: bytes, kind: Kind, name: str, *, size: int) -> None:
-    """Refuse an array by its header, before memory is taken for its values. `size` is the length of header and values."""
+    """Refuse an array by its header, before memory is taken for its values; `size` is how long both are together."""
     file = BytesIO(head)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError(f"{name} is of another version of numpy's format")

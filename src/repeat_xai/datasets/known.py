@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -14,10 +15,12 @@ import PIL.Image
 from repeat_xai.arrays import read_arrays
 from repeat_xai.datasets.dataset import Dataset, Sample
 from repeat_xai.datasets.poison import ARRAYS
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, ImageError
 
 VOID = 255
 """In VOC's masks: neither object nor background."""
+FARTHEST = 2
+"""Sides of the picture that a corner of an object may lie off, in COCO: some lie outside by a fraction of a pixel."""
 
 
 def voc(root: Path, *, download: bool) -> Dataset:
@@ -52,10 +55,25 @@ def coco(root: Path, *, download: bool) -> Dataset:
         mask = np.zeros((picture.height, picture.width), dtype=bool)
         for thing in objects:
             if not thing["iscrowd"]:
+                _expect_outline_of(picture, thing["segmentation"], found.coco.imgs[thing["image_id"]])
                 mask |= found.coco.annToMask(thing).astype(bool)
         return Sample(picture=picture, mask=mask)
 
     return Dataset(name="coco", keys=[str(number) for number in found.ids], load=load)
+
+
+def _expect_outline_of(picture: PIL.Image.Image, outline: Any, about: Mapping[str, Any]) -> None:
+    """Refuse an object's outline that is not of this picture: pycocotools would crash the process with it."""
+    size = [picture.height, picture.width]
+    if [about["height"], about["width"]] != size:
+        raise ImageError(f"{about['file_name']}: the annotations are of a picture of another size than {size}")
+    if isinstance(outline, dict):
+        fits = outline["size"] == size
+    else:
+        farthest = FARTHEST * max(size)
+        fits = all(-farthest <= place <= farthest for polygon in outline for place in polygon)
+    if not fits:
+        raise ImageError(f"{about['file_name']}: the annotations have an object that lies outside of the picture")
 
 
 def eurosat(root: Path, *, download: bool) -> Dataset:
