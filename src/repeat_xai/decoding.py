@@ -32,8 +32,10 @@ DEEP_MODES = {"I;16", "I;16L", "I;16B", "I;16N", "I", "F"}
 SMALLEST_SIDE = 8
 MOST_BYTES = 2**29
 """Size of a file: the most pixels that Pillow takes, in RGB of 16 bits and not compressed, need just so many bytes."""
-MOST_READS = 1_000_000
-"""Steps in which a file may be read. A sound one needs some thousands; a damaged one can be walked byte by byte."""
+MOST_READS = 100_000
+"""Steps in which a file may be read until its size is known: a sound one needs some hundreds, but a damaged one can be
+walked byte by byte. Its pixels may take `READS_PER_PIXEL` more: some decoders read byte by byte."""
+READS_PER_PIXEL = 4
 MOST_SCANS = 100
 """Times that a JPEG may draw over the whole picture to refine it. Encoders do so about ten times; thousands of scans in
 a small file would take minutes."""
@@ -47,8 +49,10 @@ def decode_file(path: Path, name: str) -> tuple[PIL.Image.Image, str]:
     """Return the picture in a file, upright and in RGB or deep grey, and the SHA-256 of the file's content."""
     content = _content(path, name)
     with refusing(name):
-        picture = open_picture(_InFewSteps(content))
+        file = _InFewSteps(content)
+        picture = open_picture(file)
         _expect_few_pixels(name, picture)
+        file.reads_left += READS_PER_PIXEL * picture.width * picture.height
         if picture.format in ("JPEG", "MPO") and len(SCAN.findall(content)) > MOST_SCANS:
             raise ImageError(f"{name}: a JPEG of more than {MOST_SCANS} scans takes too long; save it anew")
         picture.load()
@@ -120,12 +124,12 @@ def check_side(name: str, width: int, height: int) -> None:
 class _InFewSteps(BytesIO):
     """The content of a file, which cannot be read in ever more ever smaller steps."""
 
-    _steps = 0
+    reads_left = MOST_READS
 
     def read(self, size: int | None = -1, /) -> bytes:
-        self._steps += 1
-        if self._steps > MOST_READS:
-            raise OSError(f"more than {MOST_READS:,} parts")
+        self.reads_left -= 1
+        if self.reads_left < 0:
+            raise OSError("it has too many small parts")
         return super().read(size)
 
 

@@ -1,0 +1,35 @@
+"""Hostile images by `load_image`: each is an image that shows what it should, or is refused in one line."""
+
+import pytest
+import torch
+from hostile.image_cases import expect_shown
+from hostile.jpeg_cases import JPEGS
+from hostile.png_cases import PNGS
+from hostile.verdicts import called
+
+import repeat_xai as rx
+from repeat_xai.types import Preprocessing
+
+CASES = [*PNGS, *JPEGS]
+
+
+class Looker:
+    """An encoder that is never called: 32×32 inputs, pixels shown as they are."""
+
+    name, weights, pool = "looker", "none", "none"
+    device, dtype = torch.device("cpu"), torch.float32
+    preprocessing = Preprocessing(size=(32, 32), resize=(32, 32), mean=(0.0,) * 3, std=(1.0,) * 3)
+
+    def __call__(self, images):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_an_image_is_shown_or_refused_in_a_line(case, judge, tmp_path, capfd):
+    source = case.make(tmp_path)
+    images = []
+    verdict = called(lambda: images.append(rx.load_image(source, Looker())), seconds=5)
+    judge("images", verdict, case)
+    if case.expected == "right":
+        expect_shown(images[0], case)
+    assert capfd.readouterr() == ("", ""), "libraries write nothing of their own"
