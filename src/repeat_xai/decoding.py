@@ -8,17 +8,20 @@ an ImageError.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import final
 
 import numpy as np
+import PIL
 import PIL.Image
 from PIL import ImageOps, UnidentifiedImageError
 
@@ -43,6 +46,11 @@ SCAN = re.compile(rb"\xff\xda\0[\x08\x0a\x0c\x0e][\x01-\x04]")
 """How a scan of a JPEG begins: its marker, its length and its number of colours; other bytes hardly ever look so."""
 LONGEST_HEAD = 16
 """Bytes by which a format is known."""
+STANDARD_ERROR = 2
+SILENCE = threading.Lock()
+"""Held while the process writes no standard error, so that two threads do not take it from each other for good."""
+# Pillow logs what it thinks of a damaged file: a program that handles logs gets it, others would see stray lines.
+logging.getLogger(PIL.__name__).addHandler(logging.NullHandler())
 
 
 def decode_file(path: Path, name: str) -> tuple[PIL.Image.Image, str]:
@@ -55,7 +63,8 @@ def decode_file(path: Path, name: str) -> tuple[PIL.Image.Image, str]:
         file.reads_left += READS_PER_PIXEL * picture.width * picture.height
         if picture.format in ("JPEG", "MPO") and len(SCAN.findall(content)) > MOST_SCANS:
             raise ImageError(f"{name}: a JPEG of more than {MOST_SCANS} scans takes too long; save it anew")
-        picture.load()
+        with _silent_libtiff() if picture.format == "TIFF" else nullcontext():
+            picture.load()
         return upright(name, picture), hashlib.sha256(content).hexdigest()
 
 
@@ -105,6 +114,8 @@ def upright(name: str, picture: PIL.Image.Image) -> PIL.Image.Image:
     check_side(name, *picture.size)
     if picture.mode in DEEP_MODES:
         return _deep(name, picture)
+    if picture.mode == "La":  # from which Pillow converts to nothing else
+        picture = picture.convert("LA")
     if picture.has_transparency_data:
         page = PIL.Image.new("RGBA", picture.size, "white")
         return PIL.Image.alpha_composite(page, picture.convert("RGBA")).convert("RGB")
@@ -157,6 +168,25 @@ def _content(path: Path, name: str) -> bytes:
         raise ImageError(f"{name}: cannot be read ({error.strerror or reason(error)})") from error
     except MemoryError as error:
         raise ImageError(f"{name}: takes more memory than there is; make it smaller first") from error
+
+
+@contextmanager
+def _silent_libtiff() -> Iterator[None]:
+    """Let nothing be written to standard error: libtiff writes there by itself what it thinks of a damaged file."""
+    with SILENCE:
+        try:
+            before = os.dup(STANDARD_ERROR)
+        except OSError:  # it is closed already
+            yield
+            return
+        nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.dup2(nothing, STANDARD_ERROR)
+            yield
+        finally:
+            os.dup2(before, STANDARD_ERROR)
+            os.close(before)
+            os.close(nothing)
 
 
 @cache

@@ -50,7 +50,7 @@ def load_image(source: Source, encoder: Encoder, *, protocol: Protocol = "encode
         picture, digest = decode_file(Path(source), name)
     elif isinstance(source, PIL.Image.Image | np.ndarray):
         name = name or "image"
-        picture, digest = decode_picture(_from_array(source) if isinstance(source, np.ndarray) else source, name)
+        picture, digest = decode_picture(_from_array(name, source) if isinstance(source, np.ndarray) else source, name)
     else:
         raise ImageError(f"an image is a path, a Pillow image, an array or a tensor, not {type(source).__name__}")
     with refusing(name):
@@ -84,9 +84,10 @@ def mask_to_image(mask: Bool[np.ndarray, "rows columns"], image: Image) -> Bool[
     return torch.from_numpy(mask[np.ix_(y.astype(int).clip(0, rows - 1), x.astype(int).clip(0, columns - 1))])
 
 
-def _from_array(array: np.ndarray) -> PIL.Image.Image:
+def _from_array(name: str, array: np.ndarray) -> PIL.Image.Image:
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
         raise ImageError(f"an array must be [h, w] or [h, w, 3], not {list(array.shape)}")
+    check_side(name, array.shape[1], array.shape[0])
     if array.dtype == np.uint8:
         return PIL.Image.fromarray(array)
     if array.dtype == np.uint16 and array.ndim == 2:

@@ -44,10 +44,10 @@ def header(width: int = SIDE, height: int = SIDE, depth: int = 8, colour: int = 
     return chunk(b"IHDR", struct.pack(">IIBB", width, height, depth, colour) + bytes(rest or (0, 0, 0)))
 
 
-def rows(values: np.ndarray, filter: int = 0) -> bytes:
+def rows(values: np.ndarray, how: int = 0) -> bytes:
     """The rows of a PNG before they are compressed."""
     flat = values.reshape(len(values), -1)
-    return b"".join(bytes([filter]) + row.tobytes() for row in flat)
+    return b"".join(bytes([how]) + row.tobytes() for row in flat)
 
 
 def png(
@@ -151,7 +151,9 @@ def bmp(
 ) -> bytes:  # fmt: skip
     """A BMP, by default with the rows of the picture from the bottom up."""
     data = PIXELS[::-1, :, ::-1].tobytes() if data is None else data
-    info = struct.pack("<IiiHHIIiiII", size, width, height, planes, bits, compression, len(data), 2835, 2835, colours, 0)
+    info = struct.pack(
+        "<IiiHHIIiiII", size, width, height, planes, bits, compression, len(data), 2835, 2835, colours, 0
+    )
     head = struct.pack("<2sIHHI", b"BM", 14 + len(info) + len(palette) + len(data), 0, 0, offset + len(palette))
     return head + info + palette + data
 

@@ -89,7 +89,10 @@ STRUCTURE = refused(
     a_scan_with_tables_that_are_not_there=edited(WHOLE, b"\xff\xda", 6, b"\x33"),
     progressive_with_bits_beyond_all=edited(PROGRESSIVE, b"\xff\xda", 11, b"\x3f\x00\xff"),
     no_pixels=WHOLE[:BODY],
-) + refused("more than 100 scans", "JPEG", refined_ten_thousand_times=lambda: scans(10_000), refined_100_times=scans(100))
+)
+SCANS = refused(
+    "more than 100 scans", "JPEG", refined_ten_thousand_times=lambda: scans(10_000), refined_100_times=scans(100)
+)
 ODD = right(
     "picture",
     "JPEG",
@@ -179,7 +182,7 @@ RENAMED = refused(
     PCX=saved("PCX"),
     Silicon_Graphics=saved("SGI"),
     an_X_bitmap=b"#define im_width 32\n#define im_height 32\nstatic char im_bits[] = {\n0x00 };",
-    an_X_pixmap=b"/* XPM */\nstatic char *a[] = {\n\"32 32 2 1\",",
+    an_X_pixmap=b'/* XPM */\nstatic char *a[] = {\n"32 32 2 1",',
     FITS=b"SIMPLE  =                    T" + b" " * 2850,
     HDF5=b"\x89HDF\r\n\x1a\n" + bytes(99),
     GRIB=b"GRIB" + bytes(99),
@@ -194,4 +197,4 @@ RENAMED = refused(
     every_byte=bytes(range(256)),
     noise=np.random.default_rng(1).bytes(9999),
 ) + refused("the file is empty", "no image", empty=b"")
-JPEGS = [*FRAMES, *SIZES, *STRUCTURE, *ODD, *CUT, *RENAMED]
+JPEGS = [*FRAMES, *SIZES, *STRUCTURE, *SCANS, *ODD, *CUT, *RENAMED]

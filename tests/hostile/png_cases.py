@@ -28,7 +28,8 @@ PACKED = zlib.compress(rows(PIXELS))
 IEND = chunk(b"IEND")
 FIRST = chunk(b"IDAT", PACKED[:100])
 REST = chunk(b"IDAT", PACKED[100:])
-DEEP = (PIXELS.astype(">u2") * 257).astype(">u2")
+DEEP_GREY = (np.dstack([RAMP, np.full_like(RAMP, 255)]).astype(int) * 257).astype(">u2")
+DEEP = (PIXELS.astype(int) * 257).astype(">u2")
 ADAM = interlaced()
 WHOLE = png()
 
@@ -78,7 +79,7 @@ STRUCTURE = refused(
     pixels_cut=png(data=PACKED[: len(PACKED) // 2]),
     pixels_not_compressed=png(data=rows(PIXELS)),
     pixels_of_zeros=png(data=bytes(500)),
-    filter_of_no_kind=png(data=zlib.compress(rows(PIXELS, filter=9))),
+    filter_of_no_kind=png(data=zlib.compress(rows(PIXELS, how=9))),
     length_too_short=SIGNATURE + header() + chunk(b"IDAT", PACKED, length=40) + IEND,
     chunk_of_no_letters=SIGNATURE + header() + chunk(b"\0\1\2\3", b"abc") + chunk(b"IDAT", PACKED) + IEND,
     second_half_missing=SIGNATURE + header() + FIRST + IEND,
@@ -100,9 +101,7 @@ PARTS = refused(
     "PNG",
     transparency_longer_than_its_palette=indexed(GREYS, chunk(b"tRNS", bytes(300))),
     transparency_of_rgb_with_three_bytes=png(chunk(b"tRNS", b"abc")),
-    transparency_of_grey_with_one_byte=png(
-        chunk(b"tRNS", b"a"), head=header(colour=0), values=RAMP
-    ),
+    transparency_of_grey_with_one_byte=png(chunk(b"tRNS", b"a"), head=header(colour=0), values=RAMP),
     text_bomb_of_64_megabytes=png(chunk(b"zTXt", b"Comment\0\0" + bomb(64))),
     international_text_bomb=png(chunk(b"iTXt", b"Comment\0\1\0\0\0" + bomb(64))),
     many_texts_of_a_megabyte=lambda: png(*[chunk(b"zTXt", b"a\0\0" + zlib.compress(b"x" * 2**20, 9))] * 80),
@@ -192,10 +191,8 @@ ODD = right(
     "grey",
     "PNG",
     within=1,
-    grey_of_sixteen_bits=png(head=header(depth=16, colour=0), values=(RAMP.astype(">u2") * 257).astype(">u2")),
-    grey_and_alpha_of_sixteen_bits=png(
-        head=header(depth=16, colour=4), values=np.dstack([RAMP.astype(">u2") * 257, np.full_like(RAMP, 255, ">u2") * 257]).astype(">u2")
-    ),
+    grey_of_sixteen_bits=png(head=header(depth=16, colour=0), values=DEEP_GREY[..., 0].copy()),
+    grey_and_alpha_of_sixteen_bits=png(head=header(depth=16, colour=4), values=DEEP_GREY),
     palette=indexed(GREYS),
 )
 MILD = right(
@@ -216,5 +213,7 @@ MILD = right(
     compression_of_no_kind=png(head=header(SIDE, SIDE, 8, 2, 1, 0, 0)),
 )
 CLEAR = right("white", "PNG", clear=saved("PNG", PICTURE.convert("RGBA").point(lambda level: 0)))
-CUT = refused(DAMAGED, "PNG", **{f"cut_to_{share}_percent": WHOLE[: len(WHOLE) * share // 100] for share in range(8, 97, 8)})
+CUT = refused(
+    DAMAGED, "PNG", **{f"cut_to_{share}_percent": WHOLE[: len(WHOLE) * share // 100] for share in range(8, 97, 8)}
+)
 PNGS = [*STRUCTURE, *PARTS, *SIZES, *ODD, *MILD, *CLEAR, *CUT]

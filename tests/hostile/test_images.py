@@ -3,14 +3,17 @@
 import pytest
 import torch
 from hostile.image_cases import expect_shown
+from hostile.image_sources import MEMORY, PLACES
 from hostile.jpeg_cases import JPEGS
+from hostile.other_cases import BOXES, MAPS, WEBPS
 from hostile.png_cases import PNGS
+from hostile.tiff_cases import BITMAPS, GIFS, TIFFS
 from hostile.verdicts import called
 
 import repeat_xai as rx
 from repeat_xai.types import Preprocessing
 
-CASES = [*PNGS, *JPEGS]
+CASES = [*PNGS, *JPEGS, *TIFFS, *BITMAPS, *GIFS, *MAPS, *WEBPS, *BOXES, *MEMORY, *PLACES]
 
 
 class Looker:
