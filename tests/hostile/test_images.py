@@ -31,7 +31,7 @@ class Looker:
 def test_an_image_is_shown_or_refused_in_a_line(case, judge, tmp_path, capfd):
     source = case.make(tmp_path)
     images = []
-    verdict = called(lambda: images.append(rx.load_image(source, Looker())), seconds=5)
+    verdict = called(lambda: images.append(rx.load_image(source, Looker())))
     judge("images", verdict, case)
     if case.expected == "right":
         expect_shown(images[0], case)
