@@ -140,7 +140,7 @@ PLACES = [
     place("a sparse file of 2 GB", sparse(2**31), "more than the 512 taken"),
     place("a sparse file of 6 GB", sparse(6 * 2**30), "more than the 512 taken"),
     place("a sparse file of 100 MB", sparse(10**8), NO_IMAGE),
-    place("a sparse file of 100 MB with the beginning of a JPEG", sparse(10**8, b"\xff\xd8\xff\xe0"), EITHER),
+    place("a sparse file of 10 MB with the beginning of a JPEG", sparse(10**7, b"\xff\xd8\xff\xe0"), EITHER),
     place("a link to a photo", linked("b.png", BINARY), "", "right"),
     *(place(f"a photo whose name has {name}", named(text), "", "right") for name, text in NAMES.items()),
     *(place(f"no photo, whose name has {name}", named(text, b"none"), NO_IMAGE) for name, text in NAMES.items()),

@@ -15,7 +15,8 @@ import PIL.Image
 from repeat_xai.arrays import read_arrays
 from repeat_xai.datasets.dataset import Dataset, Sample
 from repeat_xai.datasets.poison import ARRAYS
-from repeat_xai.errors import ConfigurationError, ImageError
+from repeat_xai.errors import ConfigurationError, ImageError, OutputError
+from repeat_xai.files import expect_regular
 
 VOID = 255
 """In VOC's masks: neither object nor background."""
@@ -30,6 +31,7 @@ def voc(root: Path, *, download: bool) -> Dataset:
     found = VOCSegmentation(root, year="2012", image_set="val", download=download)
 
     def load(number: int) -> Sample:
+        _expect_files(found.images[number], found.masks[number])
         picture, classes = found[number]
         labels = np.asarray(classes)
         return Sample(picture=picture, mask=(labels > 0) & (labels != VOID))
@@ -51,6 +53,7 @@ def coco(root: Path, *, download: bool) -> Dataset:
         raise ConfigurationError("coco needs pycocotools; pip install 'repeat-xai[coco]'") from error
 
     def load(number: int) -> Sample:
+        _expect_files(root / "coco/train2017" / found.coco.imgs[found.ids[number]]["file_name"])
         picture, objects = found[number]
         mask = np.zeros((picture.height, picture.width), dtype=bool)
         for thing in objects:
@@ -60,6 +63,15 @@ def coco(root: Path, *, download: bool) -> Dataset:
         return Sample(picture=picture, mask=mask)
 
     return Dataset(name="coco", keys=[str(number) for number in found.ids], load=load)
+
+
+def _expect_files(*paths: str | Path) -> None:
+    """Refuse a FIFO or a device in the place of a picture: torchvision would wait for it without end."""
+    for path in paths:
+        try:
+            expect_regular(Path(path))
+        except OutputError as error:
+            raise ImageError(str(error)) from error
 
 
 def _expect_outline_of(picture: PIL.Image.Image, outline: Any, about: Mapping[str, Any]) -> None:
@@ -81,8 +93,12 @@ def eurosat(root: Path, *, download: bool) -> Dataset:
     from torchvision.datasets import EuroSAT
 
     found = EuroSAT(root, download=download)
-    keys = [Path(path).stem for path, _ in found.samples]
-    return Dataset(name="eurosat", keys=keys, load=lambda number: _labelled(*found[number]))
+
+    def load(number: int) -> Sample:
+        _expect_files(found.samples[number][0])
+        return _labelled(*found[number])
+
+    return Dataset(name="eurosat", keys=[Path(path).stem for path, _ in found.samples], load=load)
 
 
 def fashionmnist(root: Path, *, download: bool) -> Dataset:
