@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from repeat_xai.calls import tell
 from repeat_xai.encoders import export
+from repeat_xai.encoders.codes import codes_of
 from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, pooled, sized
 from repeat_xai.encoders.onnx_files import files_of
 from repeat_xai.encoders.weights import described
@@ -54,10 +55,14 @@ class OnnxEncoder:
         return torch.float32
 
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
-        parts = torch.split(images.to("cpu", torch.float32), self.batch or len(images))
-        features = torch.cat([self._features(part) for part in parts])
+        def run() -> Tensor:
+            parts = torch.split(images.to("cpu", torch.float32), self.batch or len(images))
+            features = torch.cat([self._features(part) for part in parts])
+            return pooled(features, self.pool, prefix_tokens=int(self.pool == "cls"))
+
+        codes = codes_of(run, self.name, rows=len(images), device=self.device)
         tell(len(images))
-        return pooled(features, self.pool, prefix_tokens=int(self.pool == "cls"))
+        return codes
 
     def _features(self, images: Tensor) -> Tensor:
         rows = self.batch or len(images)

@@ -108,14 +108,14 @@ def _unwrapped(path: Path, content: Any) -> dict[str, Tensor]:
     for _ in range(DEEPEST):
         inner = next((w for w in WRAPPERS if w in content), None) if isinstance(content, Mapping) else None
         content = content if inner is None else content[inner]
-    plain = isinstance(content, Mapping) and all(isinstance(k, str) and _plain(v) for k, v in content.items())
+    plain = isinstance(content, Mapping) and all(isinstance(k, str) and in_memory(v) for k, v in content.items())
     if not plain or not content:
         raise EncoderError(f"{path}: holds no tensors by name; save the module's state_dict()")
     prefix = "module." if all(k.startswith("module.") for k in content) else ""
     return {k.removeprefix(prefix): v for k, v in content.items()}
 
 
-def _plain(value: object) -> bool:
+def in_memory(value: object) -> bool:
     """Whether the value is a tensor with a number in memory for each of its places."""
     if not isinstance(value, Tensor) or value.layout != torch.strided:
         return False

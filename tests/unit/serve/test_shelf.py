@@ -9,9 +9,9 @@ import torch
 from serving import until
 
 import repeat_xai as rx
+from repeat_xai.encoders.torch_state import ALONE
 from repeat_xai.errors import EncoderError
 from repeat_xai.experiment.setting import Network
-from repeat_xai.importance.labelfree import ALONE
 from repeat_xai.serve import loading, shelf
 from repeat_xai.serve.loading import load_apart
 from repeat_xai.serve.shelf import Shelf
