@@ -96,10 +96,10 @@ def fit(module: nn.Module, weights: Mapping[str, Tensor], *, allowed: Collection
 
 
 def _expect_not_packed(path: Path, size: int) -> None:
-    """Refuse a ZIP file that unpacks to more than it is: torch packs nothing."""
+    """Refuse a ZIP file that unpacks to far more than it is: torch packs nothing but the code of scripts."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > size:
+            if sum(entry.file_size for entry in archive.infolist()) > MOST_SHARED * size + SMALL:
                 raise EncoderError(f"{path}: is packed, as no file of weights is; unpack it first")
 
 
