@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.calls import tell
-from repeat_xai.encoders.codes import codes_of
+from repeat_xai.encoders.codes import features_of
 from repeat_xai.errors import ConfigurationError, EncoderError, choose
 from repeat_xai.types import Preprocessing
 
@@ -116,7 +116,7 @@ class TorchEncoder:
             with torch.no_grad(), evaluating(self.module), full_precision():
                 return self.module(images.to(device, self.dtype, copy=True))  # it may write into its input
 
-        codes = codes_of(run, self.name, rows=len(images), device=device)
+        codes = features_of(run, self.name, device=device)
         tell(len(images))
         return codes.detach().clone()  # it may keep what it returns, and write into that at its next call
 

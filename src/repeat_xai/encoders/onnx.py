@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from repeat_xai.calls import tell
 from repeat_xai.encoders import export
-from repeat_xai.encoders.codes import codes_of
+from repeat_xai.encoders.codes import features_of
 from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, pooled, sized
 from repeat_xai.encoders.onnx_files import files_of
 from repeat_xai.encoders.weights import described
@@ -60,7 +60,7 @@ class OnnxEncoder:
             features = torch.cat([self._features(part) for part in parts])
             return pooled(features, self.pool, prefix_tokens=int(self.pool == "cls"))
 
-        codes = codes_of(run, self.name, rows=len(images), device=self.device)
+        codes = features_of(run, self.name, device=self.device)
         tell(len(images))
         return codes
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from repeat_xai.calls import unheard
-from repeat_xai.encoders.codes import codes_of
+from repeat_xai.encoders.codes import checked, features_of
 from repeat_xai.encoders.module import TorchEncoder
 from repeat_xai.encoders.torch_state import generators_kept, undisturbed
 from repeat_xai.engine.forward import remembered
@@ -86,10 +86,10 @@ def _codes(encoder: Encoder, images: Tensor) -> Tensor | None:
     """The codes of the images; None where there are none, which is said when the encoder is asked in earnest."""
     try:
         with torch.no_grad():
-            codes = codes_of(lambda: encoder(images), encoder.name, rows=len(images), device=encoder.device)
+            found = features_of(lambda: encoder(images), encoder.name, device=encoder.device)
+        return checked(found, encoder.name, rows=len(images), device=encoder.device).clone()
     except Exception:  # lack of memory among them
         return None
-    return codes.clone()
 
 
 def _generators(device: torch.device) -> bytes:
