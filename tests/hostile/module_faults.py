@@ -107,10 +107,6 @@ def hooked(module):
     module.body.register_forward_hook(lambda *_: None)
 
 
-def switched(module):
-    module.train()
-
-
 def forked(module):
     child = os.fork()
     if not child:
@@ -162,10 +158,6 @@ def other_python(module):
     random.seed(3)
 
 
-def never_left(module):
-    torch.no_grad().__enter__()
-
-
 def call(function, *arguments):
     """Call a function of torch's, whichever module asks."""
     return lambda module: function(*arguments)
@@ -177,7 +169,7 @@ RIGHT = {
     "sets the default device": afterwards(call(torch.set_default_device, "meta")),
     "switches gradients on": before(call(torch.set_grad_enabled, True)),
     "switches gradients off": afterwards(call(torch.set_grad_enabled, False)),
-    "enters no_grad for good": afterwards(never_left),
+    "enters no_grad for good": afterwards(lambda module: torch.no_grad().__enter__()),
     "switches gradients off first": before(call(torch.set_grad_enabled, False)),
     "seeds torch": before(call(torch.manual_seed, 3)),
     "seeds numpy": before(other_numpy),
@@ -199,7 +191,7 @@ RIGHT = {
     "forks": before(forked),
     "runs in a thread": by_a_thread,
     "changes the type of its weights": other_type,
-    "switches itself to training": before(switched),
+    "switches itself to training": before(lambda module: module.train()),
     "returns the same memory each time": reused,
     "returns codes with gradients": with_gradients,
     "returns codes made for inference": for_inference,
