@@ -35,6 +35,23 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.reset(token)
 
 
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Tell nobody of the encoder calls made inside the block.
+
+    >>> heard = []
+    >>> with listening(heard.append), unheard():
+    ...     tell(64)
+    >>> heard
+    []
+    """
+    token = _listeners.set(())
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
 @dataclass
 class Meter:
     """Encoder calls made and seconds spent so far."""

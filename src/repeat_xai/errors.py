@@ -35,13 +35,18 @@ class OutputError(RepeatError):
     """A result that cannot be written or read back."""
 
 
+LONGEST_REASON = 400
+"""Characters that are quoted of what another library says."""
+
+
 def reason(error: BaseException) -> str:
-    """The first line of what another library says went wrong.
+    """The first line of what another library says went wrong, without letters that would steer a terminal.
 
     >>> reason(ValueError("no such layer\\nand a long explanation")), reason(KeyError())
     ('no such layer', 'KeyError')
     """
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    line = (_words(error).strip() or type(error).__name__).splitlines()[0][:LONGEST_REASON]
+    return "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 def in_one_line(text: str) -> str:
@@ -86,4 +91,12 @@ def lacks_memory(error: BaseException) -> bool:
     (True, False)
     """
     named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return named or any(words in str(error).lower() for words in NO_MEMORY)
+    return named or any(words in _words(error).lower() for words in NO_MEMORY)
+
+
+def _words(error: BaseException) -> str:
+    """The error's text; none where the error's own code for it fails."""
+    try:
+        return str(error)
+    except Exception:
+        return ""

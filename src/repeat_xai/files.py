@@ -20,6 +20,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -101,7 +102,7 @@ def expect_regular(path: Path) -> None:
         raise OutputError(f"{path}: is not a regular file; move it away or choose another folder")
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(path: Path) -> BufferedReader:
     """The open file, to be read. A FIFO or a device is refused: opening or reading it might never end."""
     expect_regular(path)
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")

@@ -22,6 +22,7 @@ from repeat_xai.encoders import processor
 from repeat_xai.encoders.module import POOLS, Pooled, TorchEncoder, pooled
 from repeat_xai.encoders.weights import described
 from repeat_xai.errors import ConfigurationError, EncoderError, choose, reason
+from repeat_xai.files import read_json
 from repeat_xai.types import Preprocessing
 
 TWO_TOWERS = ("clip", "siglip")
@@ -32,6 +33,8 @@ SPECIAL = ("cls_token", "class_embedding", "distillation_token", "register_token
 """How models call the tokens that stand for no place and come before those that do."""
 PATIENCE = 10
 """Seconds the hub has to answer."""
+LONGEST_JSON = 2**26
+"""Bytes of a configuration: names of classes and of tensors fill some millions."""
 LOADING = threading.Lock()
 """One at a time: while loading, what transformers says is not heard anywhere in the process."""
 
@@ -119,7 +122,9 @@ def _config(name: str) -> tuple[Any, dict[str, Any]]:
     where: dict[str, Any] = {"pretrained_model_name_or_path": name, "trust_remote_code": False}
     where["local_files_only"] = here or bool(offline)
     try:
-        if not here:
+        if here:
+            _expect_own_files(Path(name))
+        else:
             file = huggingface_hub.hf_hub_download(name, "config.json", local_files_only=bool(offline))
             where["revision"] = Path(file).parent.name
         config = transformers.AutoConfig.from_pretrained(**where)
@@ -139,6 +144,27 @@ def _config(name: str) -> tuple[Any, dict[str, Any]]:
     if config.model_type == "vit_mae":
         config.mask_ratio = 0.0
     return config, where
+
+
+def _expect_own_files(folder: Path) -> None:
+    """Raise a ValueError unless all that transformers may open is regular files in the folder, of which JSON is sane.
+
+    A folder of the hub's cache holds links to files beside it.
+    """
+    home = folder.resolve()
+    homes = [home, home.parent.parent / "blobs"] if home.parent.name == "snapshots" else [home]
+    named = [entry.name for entry in home.iterdir()] if (home / "config.json").exists() else []
+    for path in (*home.glob("*config.json"), *home.glob("*.index.json")):
+        content = read_json(path, most=LONGEST_JSON)
+        others = content.get("weight_map", {})
+        named += others.values() if isinstance(others, dict) else ()
+        named += (content["transformers_weights"],) if content.get("transformers_weights") else ()
+    for name in set(map(str, named)):
+        target = (home / name).resolve()
+        if not any(target.is_relative_to(own) for own in homes):
+            raise ValueError(f"{name[:100]!r} leads out of the folder")
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            raise ValueError(f"{name[:100]!r} is not a regular file")
 
 
 def _unreachable(name: str) -> str:

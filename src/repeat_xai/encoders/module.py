@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.calls import tell
+from repeat_xai.encoders.codes import features_of
 from repeat_xai.errors import ConfigurationError, EncoderError, choose
 from repeat_xai.types import Preprocessing
 
@@ -97,6 +98,8 @@ class TorchEncoder:
     """In which its masked copies are encoded: on a GPU half, where that does not decide votes; else its own."""
     runtime: Runtime = "auto"
     """By which they are: on a CPU ONNX Runtime, where it gives the same codes; else torch, compiled in long runs."""
+    stochastic: bool = field(default=False, repr=False)
+    """Whether its codes are random on purpose, as with dropout left on."""
 
     @property
     def device(self) -> torch.device:
@@ -107,12 +110,15 @@ class TorchEncoder:
         return _probe(self.module).dtype
 
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
-        with torch.no_grad(), evaluating(self.module), full_precision():
-            codes = self.module(images.to(self.device, self.dtype))
+        device = self.device
+
+        def run() -> object:
+            with torch.no_grad(), evaluating(self.module), full_precision():
+                return self.module(images.to(device, self.dtype, copy=True))  # it may write into its input
+
+        codes = features_of(run, self.name, device=device)
         tell(len(images))
-        if not isinstance(codes, Tensor):
-            raise EncoderError(f"{self.name}: returns {type(codes).__name__}; wrap it so that it returns a tensor")
-        return codes
+        return codes.detach().clone()  # it may keep what it returns, and write into that at its next call
 
 
 def from_module(
@@ -151,14 +157,16 @@ def sized(preprocessing: Preprocessing, size: int) -> Preprocessing:
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
     """Evaluation mode for the block; every training flag as it was afterwards."""
-    training = [part for part in module.modules() if part.training]
-    for part in training:
-        part.training = False
+    before = [(part, part.training) for part in module.modules()]
+    for part, training in before:
+        if training:
+            part.training = False
     try:
         yield
     finally:
-        for part in training:
-            part.training = True
+        for part, training in before:
+            if part.training != training:  # the module may have switched itself
+                part.training = training
 
 
 @contextmanager

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 
 from repeat_xai.calls import tell
 from repeat_xai.encoders import export
+from repeat_xai.encoders.codes import features_of
 from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, pooled, sized
+from repeat_xai.encoders.onnx_files import files_of
 from repeat_xai.encoders.weights import described
 from repeat_xai.errors import EncoderError, choose, lacks_memory, reason
 from repeat_xai.types import Preprocessing
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 
 AGREES = 1e-4
 """How far an exported network's codes may be from torch's, as a share of the largest value."""
-ERRORS = 3
-"""ONNX Runtime's level of logging at which it only tells of errors."""
+FATAL = 4
+"""ONNX Runtime's level of logging at which it leaves errors to exceptions, and writes nothing to the terminal."""
+FLOATS = ("tensor(float)", "tensor(float16)", "tensor(double)")
+"""Kinds of output that codes can be made of."""
 
 
 @final
@@ -51,32 +55,41 @@ class OnnxEncoder:
         return torch.float32
 
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
-        parts = torch.split(images.to("cpu", torch.float32), self.batch or len(images))
-        features = torch.cat([self._features(part) for part in parts])
+        def run() -> Tensor:
+            parts = torch.split(images.to("cpu", torch.float32), self.batch or len(images))
+            features = torch.cat([self._features(part) for part in parts])
+            return pooled(features, self.pool, prefix_tokens=int(self.pool == "cls"))
+
+        codes = features_of(run, self.name, device=self.device)
         tell(len(images))
-        return pooled(features, self.pool, prefix_tokens=int(self.pool == "cls"))
+        return codes
 
     def _features(self, images: Tensor) -> Tensor:
-        missing = (self.batch or len(images)) - len(images)
-        filled = torch.cat((images, images[-1:].expand(missing, -1, -1, -1)))
-        return _run(self.session, {self.session.get_inputs()[0].name: filled})[: len(images)]
+        rows = self.batch or len(images)
+        filled = torch.cat((images, images[-1:].expand(rows - len(images), -1, -1, -1)))
+        features = _run(self.session, {self.session.get_inputs()[0].name: filled})
+        if features.shape[:1] != (rows,):  # more rows than images would be cut off unseen
+            raise EncoderError(f"{self.name}: returns {list(features.shape)} for {rows} images, not a row for each")
+        return features[: len(images)]
 
 
 def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Preprocessing | None) -> OnnxEncoder:
     """The network in the file; its size is read from it, the rest of its preprocessing taken to be ImageNet's."""
     choose("pool", pool or "none", POOLS)
-    if not path.is_file():
-        raise EncoderError(f"{path}: no such ONNX file")
+    files = files_of(path)
     try:
         session = _session(str(path))
     except ImportError as error:
         raise EncoderError("onnx: encoders need ONNX Runtime; pip install onnxruntime") from error
     except Exception as error:  # its errors have no common class
         raise EncoderError(f"{path}: cannot be read as an ONNX network ({reason(error)})") from error
-    wanted = session.get_inputs()
+    wanted, given = session.get_inputs(), session.get_outputs()
     if len(wanted) != 1 or len(wanted[0].shape) != 4 or wanted[0].type != "tensor(float)":
-        about = " and ".join(f"{i.type} {i.shape}" for i in wanted)
+        about = " and ".join(f"{i.type} {i.shape}" for i in wanted[:3]) or "nothing"
         raise EncoderError(f"{path}: takes {about}, not one float tensor [batch, channels, height, width]")
+    if not given or given[0].type not in FLOATS:
+        about = given[0].type if given else "nothing"
+        raise EncoderError(f"{path}: its first output is {about}, not a tensor of floats")
     batch, channels, height, width = (side if isinstance(side, int) else None for side in wanted[0].shape)
     how = preprocessing or IMAGENET
     if channels not in (None, len(how.mean)):
@@ -92,21 +105,12 @@ def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Prepr
         raise EncoderError(f"{path}: takes images of {sides}, not of {how.size[0]}×{how.size[1]}")
     return OnnxEncoder(
         name=f"onnx:{path.name}",
-        weights=" and ".join(described(file) for file in (path, *_beside(path))),
+        weights=" and ".join(described(file) for file in files),
         pool=pool or "none",
         preprocessing=how,
         session=session,
-        batch=batch,
+        batch=batch if batch and batch > 0 else None,
     )
-
-
-def _beside(path: Path) -> list[Path]:
-    """The files in which the network keeps its large tensors."""
-    import onnx
-
-    graph = onnx.load(path, load_external_data=False).graph
-    kept = {entry.value for tensor in graph.initializer for entry in tensor.external_data if entry.key == "location"}
-    return [path.parent / name for name in sorted(kept)]
 
 
 def exported(module: nn.Module, probe: Mapping[str, Tensor]) -> Callable[[Mapping[str, Tensor]], Tensor]:
@@ -131,9 +135,10 @@ def _session(model: str | bytes) -> Any:
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when it is first imported; nobody is told of anything
     import onnxruntime
 
+    onnxruntime.set_default_logger_severity(FATAL)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    options.log_severity_level = ERRORS
+    options.log_severity_level = FATAL
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

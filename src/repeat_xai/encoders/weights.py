@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import warnings
+import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,24 +16,37 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.errors import EncoderError, reason
+from repeat_xai.errors import EncoderError, OutputError, reason
+from repeat_xai.files import opened
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "teacher", "student")
 """Keys under which training scripts tuck the weights away."""
+DEEPEST = 8
+"""How many of them may lie in each other: a state dict may contain itself."""
+MOST_SHARED = 4
+"""Times over that tensors may share the bytes of their file, as tied layers do."""
+SMALL = 2**20
+"""Bytes that tensors may take whatever the file holds."""
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Weights by name from a safetensors file or a torch state dict; a pickle that would run code is refused."""
     try:
-        if not path.stat().st_size:
-            raise EncoderError(f"{path}: the file of weights is empty; copy it again")
-        if _is_safetensors(path):
-            return _unwrapped(path, safetensors.torch.load_file(path))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            content = torch.load(path, map_location="cpu", weights_only=True)
+        with opened(path) as file:
+            size, start = os.fstat(file.fileno()).st_size, file.read(9)
+            if not size:
+                raise EncoderError(f"{path}: the file of weights is empty; copy it again")
+        if path.suffix.lower() == ".safetensors" or start[8:] == b"{":  # a length in eight bytes, then JSON
+            content = safetensors.torch.load_file(path)
+        else:
+            _expect_not_packed(path, size)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise EncoderError(f"{path}: no such file of weights") from error
+    except OutputError as error:
+        raise EncoderError(f"{path}: is not a regular file; give a file of weights") from error
     except safetensors.SafetensorError as error:
         raise EncoderError(f"{path}: not a safetensors file, or cut short ({reason(error)})") from error
     except pickle.UnpicklingError as error:
@@ -42,7 +57,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise
     except Exception as error:  # torch meets damaged files with errors of every kind
         raise EncoderError(f"{path}: cannot be read as weights ({reason(error)})") from error
-    return _unwrapped(path, content)
+    tensors = _unwrapped(path, content)
+    if sum(tensor.nbytes for tensor in tensors.values()) > MOST_SHARED * size + SMALL:
+        raise EncoderError(f"{path}: its tensors claim more values than the file holds; save the module's state_dict()")
+    return tensors
 
 
 def described(weights: str | Path | None, *, default: str = "") -> str:
@@ -51,7 +69,7 @@ def described(weights: str | Path | None, *, default: str = "") -> str:
         found = sorted(weights.glob("*.safetensors")) or sorted(weights.glob("*.bin"))
         return " and ".join(described(file) for file in (weights / "config.json", *found))
     if isinstance(weights, Path):
-        with weights.open("rb") as file:
+        with opened(weights) as file:
             return f"{weights.name} (sha256 {hashlib.file_digest(file, 'sha256').hexdigest()[:16]})"
     return weights or default
 
@@ -72,25 +90,33 @@ def fit(module: nn.Module, weights: Mapping[str, Tensor], *, allowed: Collection
     ):
         if keys:
             raise EncoderError(
-                f"{origin}: the weights do not fit the encoder: {len(keys)} tensors {problem}, first '{keys[0]}'"
+                f"{origin}: the weights do not fit the encoder: {len(keys)} tensors {problem}, first {keys[0][:100]!r}"
             )
     module.load_state_dict({k: weights[k].to(needed[k].dtype) for k in shared}, strict=False)
 
 
-def _is_safetensors(path: Path) -> bool:
-    """A length in eight bytes, then JSON."""
-    with path.open("rb") as file:
-        return path.suffix.lower() == ".safetensors" or file.read(9)[8:] == b"{"
+def _expect_not_packed(path: Path, size: int) -> None:
+    """Refuse a ZIP file that unpacks to far more than it is: torch packs nothing but the code of scripts."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > MOST_SHARED * size + SMALL:
+                raise EncoderError(f"{path}: is packed, as no file of weights is; unpack it first")
 
 
 def _unwrapped(path: Path, content: Any) -> dict[str, Tensor]:
-    while isinstance(content, Mapping) and (inner := next((w for w in WRAPPERS if w in content), None)):
-        content = content[inner]
-    plain = isinstance(content, Mapping) and all(
-        isinstance(k, str) and isinstance(v, Tensor) and v.layout == torch.strided and not v.is_meta
-        for k, v in content.items()
-    )
-    if not content or not plain:
+    """The tensors by name, taken out of whatever a training script has wrapped around them."""
+    for _ in range(DEEPEST):
+        inner = next((w for w in WRAPPERS if w in content), None) if isinstance(content, Mapping) else None
+        content = content if inner is None else content[inner]
+    plain = isinstance(content, Mapping) and all(isinstance(k, str) and in_memory(v) for k, v in content.items())
+    if not plain or not content:
         raise EncoderError(f"{path}: holds no tensors by name; save the module's state_dict()")
     prefix = "module." if all(k.startswith("module.") for k in content) else ""
     return {k.removeprefix(prefix): v for k, v in content.items()}
+
+
+def in_memory(value: object) -> bool:
+    """Whether the value is a tensor with a number in memory for each of its places."""
+    if not isinstance(value, Tensor) or value.layout != torch.strided:
+        return False
+    return not (value.is_meta or value.is_quantized or value.is_nested)

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 
 from repeat_xai.calls import metering, tell
+from repeat_xai.encoders.codes import checked
+from repeat_xai.engine.conduct import conduct_of
 from repeat_xai.engine.forward import HALVES, Batch, at_most, forward_of, renew, too_many
 from repeat_xai.engine.precision import rounding
 from repeat_xai.errors import ConfigurationError, EncoderError, lacks_memory, reason
@@ -121,7 +123,9 @@ class Engine:
         self.device = encoder.device
         _, height, width = shape
         self.basis = Basis.of(plan.grid, height, width, self.device)
-        self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
+        self.conduct = conduct_of(encoder, shape)
+        with self.conduct.apart():
+            self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
         usual = CHUNKS.get(self.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
         self.chunk = at_most(encoder, plan.chunk or min(max(usual, 1), MOST), height * width)
         self.sharing = True
@@ -129,6 +133,8 @@ class Engine:
         """That were used, in their order."""
         self.preparing = 0.0
         """Seconds spent so far on making the encoder ready."""
+        self.width: int | None = None
+        """Values of a code."""
         self._rounded = self.basis.to(self.rounding.dtype)
         self._queue: deque[Question] = deque()
 
@@ -191,14 +197,16 @@ class Engine:
         try:
             started = time.perf_counter()
             size = (self.images, *self.shape)
-            forward = forward_of(
-                self.encoder, self._rounded, torch.Size(size), rows=rows, chunk=self.chunk, calls=self.plan.calls
-            )
+            with self.conduct.apart():
+                forward = forward_of(
+                    self.encoder, self._rounded, torch.Size(size), rows=rows, chunk=self.chunk, calls=self.plan.calls
+                )
             self.preparing += time.perf_counter() - started
             self.runtimes.setdefault(forward.runtime)
             copies = self.chunk if forward.fixed else rows
-            with metering() as meter:
-                codes = forward.run(self._batch(taken, fixed=forward.fixed), self._rounded)
+            batch = self._batch(taken, fixed=forward.fixed)
+            with metering() as meter, self.conduct.apart():
+                codes = forward.run(batch, self._rounded)
             if not meter.calls:
                 tell(rows)
         except EncoderError:
@@ -209,7 +217,11 @@ class Engine:
             if copies == 1:
                 raise EncoderError(f"{name}: out of memory on a single image of {image}") from error
             raise _TooManyError(copies) from error
-        return checked(codes, name, copies)[:rows]
+        codes = checked(codes, name, rows=copies, device=self.device)
+        self.width = self.width or codes.shape[1]
+        if codes.shape[1] != self.width:
+            raise EncoderError(f"{name}: returns codes of {self.width} values, then of {codes.shape[1]}")
+        return codes[:rows].detach().clone()  # it may keep what it returns, and write into it at its next call
 
     def _batch(self, taken: list[tuple[Question, int]], *, fixed: bool) -> Batch:
         """Copies to be made; filled up with the last image and the last copy where batches have one size."""
@@ -228,19 +240,6 @@ class Engine:
         there = sent(torch.from_numpy(flags), self.device)
         draws = draws._replace(grids=draws.grids.to(self.rounding.dtype))
         return Batch(torch.stack(images), there[0], there[1].bool(), draws)
-
-
-def checked(codes: object, name: str, rows: int) -> Float[Tensor, "rows dim"]:
-    if not isinstance(codes, Tensor):
-        raise EncoderError(f"{name}: returns {type(codes).__name__}; wrap it so that it returns a tensor")
-    if codes.ndim != 2 or len(codes) != rows or not codes.shape[1]:
-        raise EncoderError(
-            f"{name}: returns {list(codes.shape)} for {rows} images, not one code per image [{rows}, dim]; "
-            "choose a pool such as avg, cls or flatten"
-        )
-    if not codes.is_floating_point():
-        raise EncoderError(f"{name}: returns codes of {codes.dtype}, not floats")
-    return codes
 
 
 def _measured(similarity: Kernel, code: Tensor, codes: Tensor) -> Float[Tensor, " masks"]:

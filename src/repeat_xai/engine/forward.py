@@ -16,6 +16,7 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from repeat_xai.encoders import onnx
 from repeat_xai.encoders.module import TorchEncoder, evaluating, full_precision
+from repeat_xai.encoders.weights import in_memory
 from repeat_xai.errors import EncoderError, lacks_memory, reason
 from repeat_xai.masks import Basis, Draws
 from repeat_xai.types import Encoder
@@ -76,10 +77,10 @@ class _Ready:
     spent: float = 0.0
 
 
-_ready: WeakKeyDictionary[TorchEncoder, _Ready] = WeakKeyDictionary()
+_ready: WeakKeyDictionary[Encoder, _Ready] = WeakKeyDictionary()
 
 
-def remembered(encoder: TorchEncoder, question: str, answer: Callable[[], T]) -> T:
+def remembered(encoder: Encoder, question: str, answer: Callable[[], T]) -> T:
     """What was found out about an encoder, asked once."""
     notes = _kept(encoder).notes
     if question not in notes:
@@ -245,13 +246,17 @@ def _layout(module: nn.Module) -> torch.memory_format:
     return torch.channels_last if last else torch.contiguous_format
 
 
-def _kept(encoder: TorchEncoder) -> _Ready:
-    return _ready.setdefault(encoder, _Ready())
+def _kept(encoder: Encoder) -> _Ready:
+    try:
+        return _ready.setdefault(encoder, _Ready())
+    except TypeError:  # an encoder of one's own need neither have a hash nor bear weak references
+        return _Ready()
 
 
 def _fingerprint(module: nn.Module) -> list[float]:
     """A number for every tensor of weights, sensitive to each of its values and to their order."""
-    every = (t for t in module.state_dict().values() if not isinstance(t, UninitializedBuffer | UninitializedParameter))
+    lazy = (UninitializedBuffer, UninitializedParameter)
+    every = (t for t in module.state_dict().values() if not isinstance(t, lazy) and in_memory(t))
     tensors = [t.detach().flatten().double().nan_to_num() for t in every if t.is_floating_point()]
     numbers = [t @ torch.linspace(1, 2, len(t), dtype=t.dtype, device=t.device) for t in tensors]
     here = numbers[0].device if numbers else None

@@ -77,7 +77,8 @@ def _line(
     try:
         engine = Engine(encoder, shape, plan)
     except EncoderError as error:
-        return (Answer(image=image, result=error) for image in images)
+        failure = error  # the name `error` ends with this block, before the first answer is asked for
+        return (Answer(image=image, result=failure) for image in images)
     return _Line(engine, estimate).answers(images)
 
 

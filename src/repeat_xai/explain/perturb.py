@@ -134,7 +134,7 @@ class McDropout:
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         if not isinstance(encoder, TorchEncoder) or not _dropouts(encoder.module):
             raise EncoderError(f"{encoder.name} has no dropout to leave on; use InputDropout or Noise")
-        return Pass(replace(encoder, module=_Dropping(encoder.module), runtime="torch"), image)
+        return Pass(replace(encoder, module=_Dropping(encoder.module), runtime="torch", stochastic=True), image)
 
 
 @final

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, final
 import torch
 
 from repeat_xai.calls import metering
+from repeat_xai.encoders.torch_state import seeded
 from repeat_xai.engine import Answer, only
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least
 from repeat_xai.explain.perturb import Crops, Ensemble, InputDropout, Pass, Perturbation
 from repeat_xai.importance import deterministic, importance_of
 from repeat_xai.importance.features import parts_of
 from repeat_xai.importance.kernel_shap import KernelShap
-from repeat_xai.importance.labelfree import seeded
 from repeat_xai.importance.lime import Lime
 from repeat_xai.importance.saliency import Saliency
 from repeat_xai.provenance import Maps, explained

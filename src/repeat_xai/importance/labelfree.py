@@ -8,19 +8,19 @@ Captum attributes it to the image as it would a class score.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from repeat_xai.calls import metering, tell
+from repeat_xai.encoders.codes import checked
 from repeat_xai.encoders.module import TorchEncoder, evaluating, full_precision
-from repeat_xai.engine.batches import checked
+from repeat_xai.encoders.torch_state import seeded
+from repeat_xai.engine.conduct import Conduct, conduct_of
 from repeat_xai.errors import ConfigurationError, EncoderError, RepeatError, lacks_memory, reason
 from repeat_xai.importance.channels import CHANNELS
 from repeat_xai.seeds import fold
@@ -38,8 +38,6 @@ ON_GPU = 64
 """The same where they come in any number without changing what is drawn."""
 FLAT = 1e-2
 """A share of g so small that a gradient of it is rounding, or as good as."""
-ALONE = threading.RLock()
-"""Captum hangs hooks on the network and draws from global generators: one at a time in a process."""
 
 
 @runtime_checkable
@@ -58,14 +56,15 @@ class LabelFree(Protocol):
 class Alignment(nn.Module):
     """g: images → a number each, what Captum takes in place of a class score."""
 
-    def __init__(self, encoder: Encoder, code: Float[Tensor, " dim"], *, gradients: bool) -> None:
+    def __init__(self, encoder: Encoder, code: Float[Tensor, " dim"], *, gradients: bool, conduct: Conduct) -> None:
         super().__init__()
+        self.conduct = conduct
         self.encode = encoder.module if gradients and isinstance(encoder, TorchEncoder) else encoder
         self.name = encoder.name
         self.code = code
 
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, " batch"]:
-        codes = encoded(self.encode, images, self.name)
+        codes = encoded(self.encode, images, self.name, self.conduct)
         if codes.shape[1] != len(self.code):
             raise ConfigurationError(f"the reference has a code of {len(self.code)} values, the image {codes.shape[1]}")
         if images.requires_grad and not codes.requires_grad:
@@ -78,10 +77,13 @@ def at_once(encoder: Encoder) -> int:
     return ON_GPU if encoder.device.type == "cuda" else AT_ONCE
 
 
-def encoded(encode: Callable[[Tensor], Tensor], images: Tensor, name: str) -> Float[Tensor, "batch dim"]:
+def encoded(
+    encode: Callable[[Tensor], Tensor], images: Tensor, name: str, conduct: Conduct
+) -> Float[Tensor, "batch dim"]:
     """One code an image in float32 at least, each call told; a network that writes into its input is given a copy."""
-    with metering() as meter:
-        codes = checked(encode(images.clone()), name, len(images))
+    with metering() as meter, conduct.apart():
+        found = encode(images.clone())
+    codes = checked(found, name, rows=len(images), device=images.device)
     if not meter.calls:
         tell(len(images))
     return codes.to(torch.promote_types(codes.dtype, torch.float32))
@@ -102,6 +104,7 @@ def attribute(
     name, reference = f"{type(method).__name__} of {encoder.name}", method.reference
     others = (image,) if reference is None else (reference,) if isinstance(reference, Image) else reference
     seed = fold(seed, image.photo.digest)
+    conduct = conduct_of(encoder, image.pixels.shape)
     try:
         with (
             seeded(seed, encoder.device),
@@ -111,12 +114,12 @@ def attribute(
             torch.inference_mode(False),
         ):
             with torch.no_grad():
-                codes = [encoded(encoder, _pixels(encoder, other), encoder.name) for other in others]
+                codes = [encoded(encoder, _pixels(encoder, other), encoder.name, conduct) for other in others]
             if len({code.shape for code in codes}) > 1:
                 raise ConfigurationError("the references have codes of different lengths; give images of one size")
             if not any(code.any() for code in codes):
                 raise EncoderError(f"{encoder.name} gives a code of zeros, with which nothing can agree")
-            g = Alignment(encoder, torch.cat(codes).mean(0), gradients=method.gradients)
+            g = Alignment(encoder, torch.cat(codes).mean(0), gradients=method.gradients, conduct=conduct)
             found = attribution(g, _pixels(encoder, image).requires_grad_(method.gradients))
     except RepeatError:
         raise
@@ -179,21 +182,6 @@ def deviation(pixels: Tensor, noise: float) -> float:
     """Noise as a share of the range of the image's values → its standard deviation."""
     low, high = pixels.detach().aminmax()
     return noise * float(high - low)
-
-
-@contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's and numpy's global generators set for the block, and as they were after it; one block at a time."""
-    with ALONE, torch.random.fork_rng([device] if device.type == "cuda" else []):
-        before = np.random.get_state()
-        torch.default_generator.manual_seed(seed)
-        if device.type == "cuda":
-            torch.cuda.default_generators[device.index or 0].manual_seed(seed)
-        np.random.seed(seed % 2**32)
-        try:
-            yield
-        finally:
-            np.random.set_state(before)
 
 
 @contextmanager

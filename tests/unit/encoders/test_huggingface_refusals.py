@@ -1,5 +1,6 @@
 """What cannot be loaded from a folder or the hub is refused in one line."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -142,3 +143,50 @@ def test_a_model_in_the_cache_is_loaded_without_the_hub(folder, tmp_path):
         text=True,
     )
     assert (done.stdout, done.stderr) == (f"hf:someone/tiny someone/tiny at commit {commit}\n", "")
+
+
+def indexed(path):
+    """An index of the weights that names a file above the folder."""
+    (path / "model.safetensors").rename(path.parent / "secret.safetensors")
+    index = {"metadata": {}, "weight_map": {"layernorm.weight": "../secret.safetensors"}}
+    (path / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def linked(path):
+    (path / "model.safetensors").rename(path.parent / "secret.safetensors")
+    (path / "model.safetensors").symlink_to("../secret.safetensors")
+
+
+def fifo(path):
+    (path / "model.safetensors").unlink()
+    os.mkfifo(path / "model.safetensors")
+
+
+HOSTILE = {
+    "an index that leads out": (indexed, "leads out of the folder"),
+    "a link that leads out": (linked, "leads out of the folder"),
+    "a FIFO": (fifo, "'model.safetensors' is not a regular file"),
+    "a configuration nested deep": (
+        lambda path: (path / "config.json").write_text('{"a":' * 50_000 + "1" + "}" * 50_000),
+        "nested too deep",
+    ),
+    "a configuration that is a list": (lambda path: (path / "config.json").write_text("[1]"), "is no object"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_folder_opens_nothing_outside_itself(kind, folder, tmp_path):
+    spoil, message = HOSTILE[kind]
+    spoil(spoilt(folder, tmp_path / "model", kind))
+    with pytest.raises(rx.RepeatError, match=f"cannot be read as a model of transformers .*{message}") as caught:
+        rx.load_encoder(f"hf:{tmp_path / 'model'}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_of_the_hubs_cache_is_read_through_its_links(folder, tmp_path):
+    snapshot, blobs = tmp_path / "snapshots" / "1a2b", tmp_path / "blobs"
+    shutil.copytree(folder("vit"), blobs)
+    snapshot.mkdir(parents=True)
+    for file in blobs.iterdir():
+        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
+    assert torch.equal(rx.load_encoder(f"hf:{snapshot}")(images), rx.load_encoder(f"hf:{blobs}")(images))

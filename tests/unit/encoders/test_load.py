@@ -158,7 +158,7 @@ def test_flags_come_back_when_the_module_fails():
             raise RuntimeError("no")
 
     module = Failing().train()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(rx.RepeatError, match=r"^Failing fails: no$"):
         rx.load_encoder(module)(batch)
     assert module.training
 

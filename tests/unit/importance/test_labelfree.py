@@ -84,9 +84,9 @@ class Failing(nn.Module):
 @each
 def test_it_is_so_after_a_failure_in_the_middle(name, network, image):
     network = network.double()
-    encoder = rx.load_encoder(Failing(network, 1).train(), name="mine")
+    encoder = rx.load_encoder(Failing(network, 3).train(), name="mine")  # two calls tell whether it is steady
     state = torch.get_rng_state()
-    with pytest.raises(rx.RepeatError, match=r"^\w+ of mine fails: the cable came out$"):
+    with pytest.raises(rx.RepeatError, match=r"^(\w+ of )?mine fails: the cable came out$"):
         SMALL[name](encoder, image, seed=0)
     assert encoder.module.training
     assert all(part.training for part in network.modules())

@@ -1,7 +1,9 @@
 """Encoders are loaded once, shared, and make room for each other; whoever waits for one can give up."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import loads
 import pytest
@@ -9,9 +11,9 @@ import torch
 from serving import until
 
 import repeat_xai as rx
+from repeat_xai.encoders.torch_state import ALONE
 from repeat_xai.errors import EncoderError
 from repeat_xai.experiment.setting import Network
-from repeat_xai.importance.labelfree import ALONE
 from repeat_xai.serve import loading, shelf
 from repeat_xai.serve.loading import load_apart
 from repeat_xai.serve.shelf import Shelf
@@ -99,13 +101,20 @@ def test_an_encoder_loaded_apart_is_the_same_and_draws_nothing_here():
     )
 
 
-def test_loading_that_never_ends_is_given_up_with_its_process(monkeypatch):
-    monkeypatch.setattr(loading, "_load", loads.endless)
+@pytest.mark.parametrize("load", [loads.endless, loads.unwrapping_for_ever])
+def test_loading_that_never_ends_is_given_up_with_its_process(load, monkeypatch, tmp_path):
+    content = {}
+    content["state_dict"] = content
+    torch.save(content, tmp_path / "w.pt")
+    monkeypatch.setattr(loading, "_load", load)
     made = []
     process = loading.CONTEXT.Process
     monkeypatch.setattr(loading, "CONTEXT", Recording(made, process))
+    until_then = time.monotonic() + 3
     with pytest.raises(GaveUpError):
-        load_apart(SMALL, "cpu", given_up)
+        load_apart(
+            replace(SMALL, weights=str(tmp_path / "w.pt")), "cpu", lambda: until_then < time.monotonic() and given_up()
+        )
     assert until(lambda: not made[0].is_alive())
 
 
