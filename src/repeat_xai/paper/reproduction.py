@@ -19,6 +19,7 @@ from repeat_xai.methods import Method
 from repeat_xai.paper.entry import Block, Entry
 from repeat_xai.paper.figures import FigureEntry
 from repeat_xai.paper.presets import PRESETS, Preset
+from repeat_xai.seeds import expect_seed
 
 
 class Missing(NamedTuple):
@@ -72,6 +73,9 @@ class Reproduction:
     draws: int = 200
     """Disturbances of an image, for robustness."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        expect_seed(self.seed)
 
     def encoders(self, paper_names: Sequence[str]) -> list[Network]:
         """The paper's of these names, and those given."""

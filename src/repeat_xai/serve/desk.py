@@ -146,7 +146,7 @@ class Desk:
         choose("estimator", form.estimator, get_args(Estimator))
         for method in (form.method, form.other_method or form.method):
             choose("method", method, NAMES)
-        for name, least in (("masks", 1), ("repeats", 1), ("passes", 2), ("pool", 0), ("size", 0), ("seed", 0)):
+        for name, least in (("masks", 1), ("repeats", 1), ("passes", 2), ("pool", 0), ("size", 0)):
             value = getattr(form, name)
             if value is not None or name not in ("pool", "size"):
                 at_least(name, value, least)
