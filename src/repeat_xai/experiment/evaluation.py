@@ -47,6 +47,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         at_least("runs", self.runs, 1, MOST_RUNS)
+        at_least("draws", self.draws, 1)
         expect_seed(self.seed)
         for metric in self.metrics:
             choose("metric", metric, (*METRICS, *COLUMNS, *SHEETS))

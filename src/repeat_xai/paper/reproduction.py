@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final, get_args
 
-from repeat_xai.errors import RepeatError
+from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.evaluate.emprt import Of
 from repeat_xai.experiment.columns import Case, Column, Mean
 from repeat_xai.experiment.measures import Robustness
@@ -75,6 +75,7 @@ class Reproduction:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        at_least("draws", self.draws, 1)
         expect_seed(self.seed)
 
     def encoders(self, paper_names: Sequence[str]) -> list[Network]:
