@@ -12,7 +12,7 @@ import pytest
 def mounted(folder, options):
     """A file system of its own in a folder, in memory.
 
-    Where that is not permitted the test is skipped, and pytest says so; tests that limit the size of files run there too.
+    Where that is not permitted the test is skipped; those of `limited` are not.
     """
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
