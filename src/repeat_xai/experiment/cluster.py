@@ -107,8 +107,10 @@ def _start(ray: Any) -> None:
 
 
 def _shut_down(ray: Any) -> None:
-    with uninterrupted():
-        ray.shutdown()
+    """Disconnect, and end a cluster that was started here; of one that could not be reached there is nothing to end."""
+    if ray.is_initialized():
+        with uninterrupted():
+            ray.shutdown()
 
 
 @contextmanager
