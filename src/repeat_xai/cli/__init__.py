@@ -28,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @contextmanager
 def ending_as_by_ctrl_c() -> Iterator[None]:
-    """Take a scheduler's request to end, SIGTERM, as Ctrl-C for the time of the block."""
+    """Take a scheduler's request to end, SIGTERM, as Ctrl-C for the time of the block.
+
+    Where one came, further ones are ignored also after the block: the process is about to end.
+    """
     if not _in_charge(signal.SIGTERM, signal.SIG_DFL):
         yield
         return
@@ -36,7 +39,8 @@ def ending_as_by_ctrl_c() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGTERM) is interrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def interrupt(*_: object) -> NoReturn:

@@ -188,6 +188,12 @@ def test_a_request_to_end_is_an_interrupt_and_ignored_while_that_is_heeded(signa
         os.kill(os.getpid(), signal.SIGTERM)
     assert ended.value.exit_code == 130
     assert capsys.readouterr().err == "repeat-xai: interrupted; run the same command again to go on\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+def test_a_command_that_nobody_ends_leaves_signals_as_they_were(signals):
+    with ending_as_by_ctrl_c():
+        assert signal.getsignal(signal.SIGTERM) is interrupt
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
