@@ -7,6 +7,11 @@ from numbers import Integral
 NO_MEMORY = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "bad allocation")
 """How lack of memory is worded where it has no class of its own."""
 
+MOST = 10_000_000
+"""Of masks, repeats, images or anything else that is counted, unless told otherwise."""
+LONGEST = 60
+"""Letters of a value that an error shows."""
+
 
 BREAKING = {"Cc", "Cs", "Zl", "Zp"}
 """Kinds of letters that break a line, steer a terminal or cannot be written: file names may hold them all."""
@@ -73,15 +78,32 @@ def choose(name: str, value: object, known: Iterable[str]) -> None:
         raise ConfigurationError(f"unknown {name} '{value}'; choose one of: {', '.join(names)}")
 
 
-def at_least(name: str, value: object, least: int) -> None:
-    """Refuse what is no whole number, or too small a one.
+def at_least(name: str, value: object, least: int, most: int = MOST) -> None:
+    """Refuse what is no whole number, too small a one, or one for which no machine has the time or the memory.
 
     >>> at_least("masks", 0, 1)
     Traceback (most recent call last):
     repeat_xai.errors.ConfigurationError: masks must be a whole number of at least 1, not 0
+    >>> at_least("masks", 10**8, 1)
+    Traceback (most recent call last):
+    repeat_xai.errors.ConfigurationError: masks must be at most 10,000,000, not 100000000
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        raise ConfigurationError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        raise ConfigurationError(f"{name} must be a whole number of at least {least}, not {shown(value)}")
+    if int(value) > most:
+        raise ConfigurationError(f"{name} must be at most {most:,}, not {shown(value)}")
+
+
+def shown(value: object) -> str:
+    """Return how a value reads in an error: one line of some length.
+
+    >>> shown("auto"), shown(10**5000)
+    ("'auto'", 'a number of more than 60 digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**LONGEST:  # Python refuses to write out thousands of digits
+        return f"a number of more than {LONGEST} digits"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def lacks_memory(error: BaseException) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, final
 import torch
 
 from repeat_xai.detect import mixture, roc
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, at_least
 from repeat_xai.experiment.columns import Case, Found
 from repeat_xai.experiment.detection_columns import Detection
 from repeat_xai.experiment.run import Executor, Work, missing, results, run
@@ -44,6 +44,9 @@ class Campaign:
     """What images are drawn by."""
     store: Store
     worker: Worker
+
+    def __post_init__(self) -> None:
+        at_least("images", 1 if self.images is None else self.images, 1)
 
     @property
     def settings(self) -> list[Setting]:

@@ -64,9 +64,7 @@ class Grid:
     style: Style = "relax"
 
     def __post_init__(self) -> None:
-        at_least("cells", self.cells, 2)
-        if self.cells > MOST_CELLS:
-            raise ConfigurationError(f"cells must be at most {MOST_CELLS}, not {self.cells}")
+        at_least("cells", self.cells, 2, MOST_CELLS)
         if not 0 < self.keep < 1:
             raise ConfigurationError(f"keep must lie between 0 and 1, not {self.keep}")
         choose("style", self.style, STYLES)

@@ -14,6 +14,14 @@ from repeat_xai.errors import at_least
 WORDS_PER_COUNT = 4
 """Philox-4x64 turns each value of its counter into four 64-bit words."""
 
+SEEDS = 2**64
+"""As many as a stored row has room for."""
+
+
+def expect_seed(seed: object) -> None:
+    """Refuse what is no seed: a whole number from 0 to 2⁶⁴ − 1."""
+    at_least("seed", seed, 0, SEEDS - 1)
+
 
 def fold(seed: int, *parts: int | str) -> int:
     """A new seed for the part of the work that `parts` name.
@@ -21,7 +29,7 @@ def fold(seed: int, *parts: int | str) -> int:
     >>> fold(0, "repeat", 1) == fold(0, "repeat", 1), fold(0, "repeat", 1) == fold(0, "repeat", 2)
     (True, False)
     """
-    at_least("seed", seed, 0)
+    expect_seed(seed)
     text = repr((int(seed), *parts)).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
 

@@ -25,7 +25,9 @@ Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos"]
 
 ROUNDING = 1e-6
 """A share of votes held in float32 may miss its true value by this much."""
-MOST_PIXELS = 4096 * 4096
+MOST_SIDE = 4096
+"""Pixels of a side of an encoder's square input."""
+MOST_PIXELS = MOST_SIDE * MOST_SIDE
 """Of a map, or of the picture beside it, that is saved."""
 LONGEST_SIDE = 2**31 - 1
 """Pixels of a photo: no format of pictures knows of longer sides."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from stores import quickly
 
+from repeat_xai.experiment import run
 from repeat_xai.files import writing
 
 MOST_SECONDS = 120.0
@@ -38,11 +39,15 @@ class Death(NamedTuple):
 
 
 class Command:
-    """`repeat-xai` with these arguments, begun in a process of its own; what it says goes to a file."""
+    """`repeat-xai` with these arguments, begun in a process of its own; what it says goes to a file.
 
-    def __init__(self, arguments: Sequence[object], said: Path) -> None:
+    `prepare` is called in that process before the command is run.
+    """
+
+    def __init__(self, arguments: Sequence[object], said: Path, prepare: Callable[[], None] | None = None) -> None:
         self.said = said
-        self._process = quickly.Process(target=_run, args=([str(part) for part in arguments], said), daemon=True)
+        plain = [str(part) for part in arguments]
+        self._process = quickly.Process(target=_run, args=(plain, said, prepare), daemon=True)
         self._process.start()
 
     def ended(self) -> bool:
@@ -98,9 +103,16 @@ def write_and_wait(path: Path, told: object) -> None:
         time.sleep(MOST_SECONDS)
 
 
-def _run(arguments: list[str], said: Path) -> None:
+def write_every_row() -> None:
+    """Let `evaluate` write each row as soon as it is made, to a file of its own, and merge four of them."""
+    run.EVERY, run.OFTEN = -1.0, 4
+
+
+def _run(arguments: list[str], said: Path, prepare: Callable[[], None] | None) -> None:
     from repeat_xai.cli import main
 
+    if prepare is not None:
+        prepare()
     descriptor = os.open(said, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(descriptor, stream)

@@ -83,7 +83,7 @@ def made(folder: Path, command: str, *options: object, photos: int = PHOTOS) -> 
 
 
 def commanded_here(*arguments: object, seconds: float = 30.0, lines: int = 1) -> Verdict:
-    """Run `repeat-xai` in this process. A refusal is status 1 and so many lines at most on standard error."""
+    """Run `repeat-xai` in this process. A refusal is status 1 or 2 and so many lines at most on standard error."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with time_limit(seconds), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -100,7 +100,7 @@ def commanded_here(*arguments: object, seconds: float = 30.0, lines: int = 1) ->
         return Verdict("right", said)
     found = said.splitlines()
     told = 0 < len(found) <= lines and all(line.startswith("repeat-xai: ") for line in found)
-    return Verdict("refused" if status == 1 and told else "traceback", f"status {status}: {said}")
+    return Verdict("refused" if status in (1, 2) and told else "traceback", f"status {status}: {said}")
 
 
 def results(folder: Path) -> dict[str, Path]:

@@ -2,15 +2,14 @@
 
 import errno
 import os
-import resource
 import shutil
-import subprocess
 import time
 from contextlib import contextmanager
 
 import pytest
 from crews import pictures
 from hostile.damages import fifo
+from hostile.disks import limited, mounted, remount
 from hostile.outputs import Run, expect_same, made, quick_panels, results, whole
 from hostile.verdicts import Case, Verdict, drafts
 
@@ -51,23 +50,6 @@ class Runs(dict):
         }
         self[command] = made(self.folder / command, *options[command](), photos=PHOTOS)
         return self[command]
-
-
-@contextmanager
-def mounted(folder, options):
-    """A file system of its own in a folder, in memory. Skips the test where that is not permitted."""
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("file systems cannot be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def remount(folder, options):
-    subprocess.run(["mount", "-o", f"remount,{options}", str(folder)], check=True)
 
 
 def expect_sound(folder):
@@ -123,16 +105,6 @@ def test_a_limit_of_a_files_size_is_said(limit, runs, judge, tmp_path):
     judge("disk", verdict, Case(name=str(limit), make=fifo, says=os.strerror(errno.EFBIG)))
     expect_sound(tmp_path / "out")
     expect_mended(runs["explain"], tmp_path / "out")
-
-
-@contextmanager
-def limited(most):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("command", ["explain", pytest.param("screen", marks=LONG)])

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NoReturn
 
 INTERRUPTED = 130
 
@@ -15,27 +16,56 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command, by default with what the shell gave; nothing is loaded before, so that Ctrl-C is heeded."""
     try:
-        with leaving_at_once():
-            from repeat_xai.cli.app import run
+        with ending_as_by_ctrl_c():
+            with leaving_at_once():
+                from repeat_xai.cli.app import run
 
-        run(arguments)
+            run(arguments)
     except KeyboardInterrupt:
         _say()
         sys.exit(INTERRUPTED)
 
 
 @contextmanager
-def leaving_at_once() -> Iterator[None]:
-    """While modules load, Ctrl-C ends the process where it stands: C++ that an exception passes through aborts."""
-    elsewhere = threading.current_thread() is not threading.main_thread()
-    if elsewhere or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+def ending_as_by_ctrl_c() -> Iterator[None]:
+    """Take a scheduler's request to end, SIGTERM, as Ctrl-C for the time of the block.
+
+    Where one came, further ones are ignored also after the block: the process is about to end.
+    """
+    if not _in_charge(signal.SIGTERM, signal.SIG_DFL):
         yield
         return
-    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGTERM) is interrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def interrupt(*_: object) -> NoReturn:
+    """Raise a KeyboardInterrupt, and ignore SIGTERM from now on: some senders repeat it, while the first is heeded."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def leaving_at_once() -> Iterator[None]:
+    """While modules load, let an interrupt end the process at once: C++ aborts when an exception passes through it."""
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}
+    ours = {kind: handler for kind, handler in handlers.items() if _in_charge(kind, handler)}
+    for kind in ours:
+        signal.signal(kind, _leave)
+    try:
+        yield
+    finally:
+        for kind, handler in ours.items():
+            signal.signal(kind, handler)
+
+
+def _in_charge(kind: signal.Signals, handler: object) -> bool:
+    """Say whether this is the main thread and the signal is handled in this way: nobody else wants it then."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(kind) is handler
 
 
 def _leave(*_: object) -> None:

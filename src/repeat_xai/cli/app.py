@@ -17,6 +17,9 @@ from repeat_xai.cli.examples import EXAMPLES, STATUS
 from repeat_xai.errors import ConfigurationError, RepeatError
 from repeat_xai.version import __version__
 
+USAGE: Any = typer.BadParameter.__base__
+"""Typer's error of wrong usage, which has no public name."""
+
 
 class Place(NamedTuple):
     """Where a command is, and what it does in a few words."""
@@ -84,9 +87,15 @@ class Lazy(TyperGroup):
 
 @contextmanager
 def heeding() -> Iterator[None]:
-    """Ctrl-C ends any command in a line, also while it is loaded."""
+    """End any command in a line on Ctrl-C, also while it is loaded, and where its options make no sense."""
     try:
         yield
+    except USAGE as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        command = error.ctx.command_path if error.ctx is not None else "repeat-xai"
+        typer.echo(f"repeat-xai: {' '.join(error.format_message().split())}; see {command} --help", err=True)
+        raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
         typer.echo("repeat-xai: interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executor_of
+from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executing
 from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import expect_size, interruptible
@@ -113,7 +113,8 @@ def evaluate(
         budget += f" {draws} disturbances of an image for robustness."
     starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():
-        failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
+        with executing(executor, worker, device=device, workers=workers, address=ray_address) as chosen_executor:
+            failed = filled(campaign, chosen_executor)
         told(
             campaign,
             out,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Literal
 
 import torch
 import typer
 
 from repeat_xai.datasets import Check
-from repeat_xai.errors import ConfigurationError, choose
+from repeat_xai.errors import ConfigurationError, at_least, choose
+from repeat_xai.experiment.batches import MOST_WORKERS
 from repeat_xai.experiment.local import Local
 from repeat_xai.experiment.processes import Processes
 from repeat_xai.experiment.ray import RayExecutor
@@ -48,9 +51,22 @@ CORES = 4
 """For each worker on a CPU."""
 
 
+@contextmanager
+def executing(
+    place: Place, worker: Worker, *, device: str, workers: int | None, address: str | None
+) -> Iterator[Executor]:
+    """Yield what makes rows; its processes or actors end with the block, not when memory happens to be freed."""
+    executor = executor_of(place, worker, device=device, workers=workers, address=address)
+    try:
+        yield executor
+    finally:
+        if not isinstance(executor, Local):
+            executor.close()
+
+
 def executor_of(
     place: Place, worker: Worker, *, device: str, workers: int | None = None, address: str | None = None
-) -> Executor:
+) -> Local | Processes | RayExecutor:
     """What makes rows where they are wanted, named by the worker here."""
     if address is not None and place != "ray":
         raise ConfigurationError("--ray-address is for --executor ray")
@@ -66,6 +82,7 @@ def executor_of(
 
 def devices(device: str, workers: int | None) -> tuple[str, ...]:
     """One for each worker, as many on one GPU as on any other."""
+    at_least("workers", 1 if workers is None else workers, 1, MOST_WORKERS)
     gpus = torch.cuda.device_count()
     every = [f"cuda:{number}" for number in range(gpus)] if gpus and device in ("auto", "cuda") else [device]
     names = ["cpu"] if every == ["auto"] else every

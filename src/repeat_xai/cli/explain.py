@@ -13,7 +13,7 @@ import typer
 from repeat_xai.cli.run import expect_size, explain_all
 from repeat_xai.encoders import load_encoder
 from repeat_xai.encoders.module import Precision, Runtime
-from repeat_xai.errors import ConfigurationError, choose
+from repeat_xai.errors import ConfigurationError, choose, shown
 from repeat_xai.explain.perturb import PERTURBATIONS
 from repeat_xai.explain.repeat import Estimator, Repeat
 from repeat_xai.explain.votes import Votes
@@ -153,12 +153,13 @@ def chosen(name: str, value: str, known: Mapping[str, T]) -> T:
 
 
 def pool_of(text: str) -> int | Literal["auto"]:
-    """The pool meant."""
+    """Return the pool meant."""
     if text == "auto":
         return "auto"
-    if not text.isdecimal():
-        raise ConfigurationError(f"pool-size must be auto or a whole number, not '{text}'")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ConfigurationError(f"pool-size must be auto or a whole number, not {shown(text)}") from error
 
 
 def found(images: list[Path], root: Path, out: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.evaluate import network_of
-from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executor_of
+from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executing
 from repeat_xai.cli.results import told
 from repeat_xai.cli.rows import filled
 from repeat_xai.cli.run import interruptible
@@ -102,7 +102,8 @@ def reproduce(
     for line in missing:
         typer.echo(f"repeat-xai: not run in {line}", err=True)
     with interruptible():
-        failed = filled(campaign, executor_of(executor, worker, device=device, workers=workers, address=ray_address))
+        with executing(executor, worker, device=device, workers=workers, address=ray_address) as chosen_executor:
+            failed = filled(campaign, chosen_executor)
         pictures, undrawn = _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
         told(
             campaign,

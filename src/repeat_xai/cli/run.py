@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,17 +33,12 @@ def expect_size(protocol: Protocol, size: int | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C, or a scheduler's request to end, ends the command in a line; what is done stays done."""
-    elsewhere = threading.current_thread() is not threading.main_thread()
-    before = None if elsewhere else signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """End the command in a line that says how to go on when it is interrupted; what is done stays done."""
     try:
         yield
     except KeyboardInterrupt:
         typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
 
 
 def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:

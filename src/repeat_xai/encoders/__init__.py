@@ -14,7 +14,7 @@ from repeat_xai.encoders import embedded, huggingface, onnx, timm, torchvision
 from repeat_xai.encoders.module import DEVICES, Precision, Runtime, TorchEncoder, from_module
 from repeat_xai.encoders.onnx import OnnxEncoder
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
-from repeat_xai.types import Preprocessing
+from repeat_xai.types import MOST_SIDE, Preprocessing
 
 SOURCES = {"torchvision": torchvision, "timm": timm}
 
@@ -51,7 +51,7 @@ def load_encoder(
     choose("precision", precision, get_args(Precision))
     choose("runtime", runtime, get_args(Runtime))
     if size is not None:
-        at_least("size", size, 1)
+        at_least("size", size, 1, MOST_SIDE)
     if isinstance(source, nn.Module):
         if weights is not None:
             raise ConfigurationError("a module has its weights already; give a name to load a file of weights")

@@ -23,6 +23,8 @@ from repeat_xai.store import Row
 PATIENCE = 10
 """Deaths of each worker with not one row in between, after which all is given up."""
 
+MOST_WORKERS = 1000
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,6 +18,9 @@ from repeat_xai.experiment.setting import Network, Setting
 from repeat_xai.experiment.table import Sheet, cases, distinct, lines_of
 from repeat_xai.images import Protocol
 from repeat_xai.methods import Method
+from repeat_xai.seeds import expect_seed
+
+MOST_RUNS = 1000
 
 
 @final
@@ -43,7 +46,9 @@ class Evaluation:
     """A map's uncertainty in a number, for `ood`."""
 
     def __post_init__(self) -> None:
-        at_least("runs", self.runs, 1)
+        at_least("runs", self.runs, 1, MOST_RUNS)
+        at_least("draws", self.draws, 1)
+        expect_seed(self.seed)
         for metric in self.metrics:
             choose("metric", metric, (*METRICS, *COLUMNS, *SHEETS))
         if not self.against and (asked := [name for name in self.metrics if name in ACROSS]):

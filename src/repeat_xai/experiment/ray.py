@@ -6,20 +6,19 @@ started: so what waits here does not grow with the work, and a cluster that has 
 
 from __future__ import annotations
 
-import logging
 import os
-import socket
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
 from repeat_xai.datasets import Check
-from repeat_xai.errors import ConfigurationError, OutputError, at_least, lacks_memory, reason
-from repeat_xai.experiment.batches import Answer, Batch, Queue, answers
+from repeat_xai.errors import ConfigurationError, OutputError, at_least, lacks_memory
+from repeat_xai.experiment.batches import MOST_WORKERS, Answer, Batch, Queue, answers
+from repeat_xai.experiment.cluster import connected
 from repeat_xai.experiment.measures import Maps
 from repeat_xai.experiment.run import Work
 from repeat_xai.experiment.worker import Worker
@@ -28,14 +27,10 @@ from repeat_xai.version import __version__
 
 AHEAD = 16
 """Rows that an actor may have made before they are fetched."""
-SOON = 10.0
-"""Seconds in which a cluster answers if it is there."""
 LONG = 60.0
 """Seconds without any actor after which that is said."""
 LOST = "its machine was lost"
 """Why an actor died through no fault of its image's."""
-SHARED = 80 * 2**20
-"""Bytes of Ray's object store on a cluster of our own: rows are small and never lie in it."""
 
 
 @final
@@ -63,7 +58,7 @@ class RayExecutor:
         for name in ("batch", "cpus"):
             at_least(name, getattr(self, name), 1)
         at_least("retries", self.retries, 0)
-        at_least("workers", 1 if self.workers is None else self.workers, 1)
+        at_least("workers", 1 if self.workers is None else self.workers, 1, MOST_WORKERS)
         if self.address is not None and "://" in self.address:
             raise ConfigurationError("Ray's client is not supported; run on a machine of the cluster, with auto")
         weakref.finalize(self, _end, self._crew)
@@ -112,7 +107,7 @@ class _Crew:
 
     def __init__(self, asked: RayExecutor) -> None:
         with ExitStack() as connection:
-            self._ray = ray = connection.enter_context(_connected(asked.address))
+            self._ray = ray = connection.enter_context(connected(asked.address))
             there = ray.cluster_resources()
             gpus = min(1, there.get("GPU", 0)) if asked.gpus is None else asked.gpus
             room = there.get("GPU", 0) / gpus if gpus else there.get("CPU", 0) / asked.cpus
@@ -229,57 +224,3 @@ def _expect_seen(maps: MapStore, row: Row) -> None:
 def _expect_same(version: str) -> None:
     if version != __version__:
         raise ConfigurationError(f"a machine of the cluster has repeat-xai {version}, this one {__version__}")
-
-
-@contextmanager
-def _connected(address: str | None) -> Iterator[Any]:
-    """Ray itself, connected to the cluster; one that was connected before stays so."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigurationError("the executor ray needs Ray; pip install 'repeat-xai[ray]'") from error
-    if ray.is_initialized():
-        yield ray
-        return
-    with _alone(ray) if address is None else _joined(ray, address):
-        try:
-            yield ray
-        finally:
-            ray.shutdown()
-
-
-@contextmanager
-def _joined(ray: Any, address: str) -> Iterator[None]:
-    """The cluster there; where nobody answers, Ray itself would try for minutes."""
-    try:
-        if address != "auto":
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host, int(port)), timeout=SOON).close()
-        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise ConfigurationError(
-            f"no Ray cluster at {address} ({reason(error)}); see `ray start --help`, "
-            "and set RAY_AUTH_MODE=token for one that asks for a token"
-        ) from error
-    yield
-
-
-@contextmanager
-def _alone(ray: Any) -> Iterator[None]:
-    """A cluster that no other machine can reach: told that there are no others, Ray listens on loopback alone."""
-    from ray._private import ray_constants
-
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False
-    try:
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-            object_store_memory=SHARED,
-        )
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before

@@ -14,7 +14,7 @@ from repeat_xai.errors import OutputError
 from repeat_xai.experiment.measures import Maps
 from repeat_xai.experiment.setting import Setting
 from repeat_xai.experiment.worker import Worker
-from repeat_xai.store import MapStore, NoMapsError, Row, Store
+from repeat_xai.store import DamagedError, MapStore, NoMapsError, Row, Store
 
 EVERY = 5.0
 """Seconds between files, and of work that may lie in rows not written yet: what a killed run may lose."""
@@ -105,6 +105,8 @@ def _tidy(store: Store, *, at_the_end: bool = False) -> None:
         store.merge()
         if at_the_end:
             store.compact()
+    except DamagedError:
+        return  # whoever reads the rows is told which file it is
     except OutputError as error:
         warnings.warn(f"rows are kept but not merged: {error}", stacklevel=2)
 

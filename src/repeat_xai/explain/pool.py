@@ -49,6 +49,8 @@ FEWEST = 10
 """Masks of a repeat: with fewer, its map scatters too unevenly for noise to be as likely as its mirror image."""
 SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 28, 32)
 """Blocks of an automatic pool: from a floor of 256 masks of 7×7 cells to a ceiling of 4,096."""
+MOST_POOL = 100_000
+"""Masks of a pool of a given size: all of them are held in memory."""
 JUDGED = 28
 """Pixels a side on which it is judged: enough for a mean, and sixty-four times fewer than usual."""
 MARGIN = 0.95
@@ -186,10 +188,11 @@ def mean_maps(basis: Basis, betas: Float[Tensor, "maps terms"], relax: Relax) ->
 
 def resample(pool: int, masks: int, *, seed: int) -> Float[Tensor, "resamples masks"]:
     """How often each mask of the pool is drawn, when as many as a repeat takes are drawn with replacement."""
-    drawn = (uniforms(seed, start=0, stop=RESAMPLES, width=masks) * pool).astype("int64")
-    places = drawn + pool * np.arange(RESAMPLES)[:, None]
-    counts = np.bincount(places.ravel(), minlength=RESAMPLES * pool)
-    return torch.from_numpy(counts.astype("float64")).view(RESAMPLES, pool)
+    counts = np.empty((RESAMPLES, pool))
+    for number in range(RESAMPLES):  # all at once would take much memory where there are many masks
+        drawn = (uniforms(seed, start=number, stop=number + 1, width=masks)[0] * pool).astype("int64")
+        counts[number] = np.bincount(drawn, minlength=pool)
+    return torch.from_numpy(counts)
 
 
 def relax_maps(

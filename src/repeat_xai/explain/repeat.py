@@ -22,7 +22,7 @@ from torch import Tensor
 from repeat_xai.calls import metering
 from repeat_xai.engine import Answer, Estimate, only, stream
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
-from repeat_xai.explain.pool import FEWEST, Pooled
+from repeat_xai.explain.pool import FEWEST, MOST_POOL, Pooled
 from repeat_xai.explain.votes import Votes, indicator, weights
 from repeat_xai.importance import deterministic, importance_of, name_of
 from repeat_xai.importance.relax import Relax
@@ -69,7 +69,7 @@ class Repeat:
         choose("threshold", self.threshold, THRESHOLDS)
         choose("votes", self.votes, get_args(Votes))
         if self.pool != "auto":
-            at_least("pool", self.pool, 1)
+            at_least("pool", self.pool, 1, MOST_POOL)
         if self.tolerance is not None and not 0 < self.tolerance < math.inf:
             raise ConfigurationError(f"tolerance must be a number above zero, not {self.tolerance}")
 

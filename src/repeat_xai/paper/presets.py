@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import final
 
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, at_least
 from repeat_xai.explain.once import Once
 from repeat_xai.explain.perturb import InputDropout
 from repeat_xai.explain.repeat import Repeat
@@ -36,6 +36,11 @@ class Preset:
     """Of Kernel SHAP, if not its own."""
     steps: int | None = None
     """Of integrated gradients, if not its own."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("repeats", 1), ("passes", 2), ("samples", 1), ("steps", 1)):
+            value = getattr(self, name)
+            at_least(name, least if value is None else value, least)
 
     @property
     def budget(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final, get_args
 
-from repeat_xai.errors import RepeatError
+from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.evaluate.emprt import Of
 from repeat_xai.experiment.columns import Case, Column, Mean
 from repeat_xai.experiment.measures import Robustness
@@ -19,6 +19,7 @@ from repeat_xai.methods import Method
 from repeat_xai.paper.entry import Block, Entry
 from repeat_xai.paper.figures import FigureEntry
 from repeat_xai.paper.presets import PRESETS, Preset
+from repeat_xai.seeds import expect_seed
 
 
 class Missing(NamedTuple):
@@ -72,6 +73,10 @@ class Reproduction:
     draws: int = 200
     """Disturbances of an image, for robustness."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        at_least("draws", self.draws, 1)
+        expect_seed(self.seed)
 
     def encoders(self, paper_names: Sequence[str]) -> list[Network]:
         """The paper's of these names, and those given."""

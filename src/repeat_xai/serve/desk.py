@@ -15,6 +15,7 @@ from repeat_xai.errors import ConfigurationError, ImageError, RepeatError, at_le
 from repeat_xai.experiment.setting import Network
 from repeat_xai.explain.repeat import Estimator
 from repeat_xai.files import writing
+from repeat_xai.seeds import expect_seed
 from repeat_xai.serve.job import Job, State
 from repeat_xai.serve.photo import Given, given, sample
 from repeat_xai.serve.sessions import Sessions
@@ -146,12 +147,13 @@ class Desk:
         choose("estimator", form.estimator, get_args(Estimator))
         for method in (form.method, form.other_method or form.method):
             choose("method", method, NAMES)
-        for name, least in (("masks", 1), ("repeats", 1), ("passes", 2), ("pool", 0), ("size", 0), ("seed", 0)):
+        for name, least in (("masks", 1), ("repeats", 1), ("passes", 2), ("pool", 0), ("size", 0)):
             value = getattr(form, name)
             if value is not None or name not in ("pool", "size"):
                 at_least(name, value, least)
             if value is not None and value > MOST.get(name, value):
                 raise ConfigurationError(f"{name}: {value:,} is too many here; give at most {MOST[name]:,}")
+        expect_seed(form.seed)
         pool = cast(int | Literal["auto"], form.pool or "auto")
         budget = Budget(estimator=form.estimator, masks=form.masks, repeats=form.repeats, pool=pool, passes=form.passes)
         first = Wanted(

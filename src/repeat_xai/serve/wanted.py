@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
-from repeat_xai.errors import at_least
 from repeat_xai.experiment.setting import Network
 from repeat_xai.explain.perturb import PERTURBATIONS
 from repeat_xai.explain.repeat import Estimator, Repeat
 from repeat_xai.importance import deterministic
 from repeat_xai.importance.relax import Relax
 from repeat_xai.methods import METHODS, Method, Options, expected, named
+from repeat_xai.seeds import expect_seed
 
 BASES = tuple(name for name, one in METHODS.items() if name not in ("repeat", "relax") and not deterministic(one))
 NAMES = (*METHODS, *(f"repeat:{name}" for name in BASES))
@@ -42,7 +42,7 @@ class Wanted:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        at_least("seed", self.seed, 0)
+        expect_seed(self.seed)
         _ = self.explainer
 
     @property

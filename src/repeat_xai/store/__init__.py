@@ -3,5 +3,6 @@
 from repeat_xai.store.maps import MapStore, NoMapsError, StoredMaps
 from repeat_xai.store.row import Row
 from repeat_xai.store.rows import Store
+from repeat_xai.store.schema import DamagedError
 
-__all__ = ["MapStore", "NoMapsError", "Row", "Store", "StoredMaps"]
+__all__ = ["DamagedError", "MapStore", "NoMapsError", "Row", "Store", "StoredMaps"]

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from repeat_xai.errors import ConfigurationError
-
-SEEDS = 2**64
-"""As many as a row has room for."""
+from repeat_xai.seeds import SEEDS
 
 
 @final

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 VERSION = 1
 """Of the columns: every later version of the package reads it, and files of a later one are refused."""
 MARK = b"repeat-xai rows"
+MOST_VALUES = 2**26
+"""Of one file: more than this package ever puts into one, and as many as any machine can hold."""
 AT_ONCE = 4096
 """Rows read at once."""
+
+
+class DamagedError(OutputError):
+    """A file of rows that cannot be read to its end."""
 
 
 class Summary(NamedTuple):
@@ -66,6 +72,7 @@ def parts(content: bytes, name: str, columns: list[str] | None = None) -> Iterat
         _expect(version, name)
         if not file.schema_arrow.equals(_schema()):
             raise ValueError("it has other columns")
+        _expect_short(file.metadata)
         rows = 0
         for part in file.iter_batches(AT_ONCE, columns=columns):
             part.validate(full=True)
@@ -75,7 +82,7 @@ def parts(content: bytes, name: str, columns: list[str] | None = None) -> Iterat
         if rows != file.metadata.num_rows:  # Arrow ends early, without an error, at some damaged pages
             raise ValueError(f"{rows} of {file.metadata.num_rows} rows can be read")
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        raise OutputError(f"{name}: damaged ({reason(error)}); move it away and run again") from error
+        raise DamagedError(f"{name}: damaged ({reason(error)}); move it away and run again") from error
 
 
 def summaries(part: pa.RecordBatch) -> Iterator[Summary]:
@@ -105,10 +112,18 @@ def _expect_complete(part: pa.RecordBatch) -> None:
     if "code" in columns:
         columns["values of code"] = columns["code"].flatten()
     if "scores" in columns:
-        columns["names of scores"], columns["scores"] = columns["scores"].keys, columns["scores"].items
+        columns["names of scores"], columns["values of scores"] = columns["scores"].keys, columns["scores"].items
     for name, values in columns.items():
         if values.null_count and name != "failure":
             raise ValueError(f"{values.null_count} {name} missing")
+
+
+def _expect_short(about: pa.FileMetaData) -> None:
+    """Refuse a file that unpacks to very much: a few kilobytes may hold one number a thousand million times."""
+    groups = (about.row_group(number) for number in range(about.num_row_groups))
+    values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+    if values > MOST_VALUES:
+        raise ValueError(f"it holds {values:,} values")
 
 
 def _expect(version: int, name: str) -> None:

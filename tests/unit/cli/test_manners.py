@@ -15,16 +15,17 @@ from command import SMALL, run_here
 from serving import until
 
 from repeat_xai import __version__
-from repeat_xai.cli import main
+from repeat_xai.cli import ending_as_by_ctrl_c, interrupt, main
 from repeat_xai.cli.app import COMMANDS
 from repeat_xai.cli.examples import EXAMPLES
 from repeat_xai.cli.run import interruptible
+from repeat_xai.experiment.cluster import uninterrupted
 
 COMMAND = str(Path(sys.executable).parent / "repeat-xai")
 QUICK = ["--estimator", "exact", "--masks", "6", "--repeats", "2", *SMALL]
 LOADS = """
 import sys
-from repeat_xai.cli import main
+from repeat_xai.cli import ending_as_by_ctrl_c, interrupt, main
 try:
     main()
 finally:
@@ -171,11 +172,56 @@ def test_an_interrupt_while_loading_passes_through_nothing():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "repeat-xai: interrupted\n")
 
 
-def test_a_request_to_end_is_an_interrupt_while_work_is_done(capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(typer.Exit) as ended, interruptible():
+@pytest.fixture
+def signals():
+    """SIGTERM is handled as in a process that has just begun, and as before afterwards."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_request_to_end_is_an_interrupt_and_ignored_while_that_is_heeded(signals, capsys):
+    with ending_as_by_ctrl_c():
+        with pytest.raises(typer.Exit) as ended, interruptible():
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(10)
     assert ended.value.exit_code == 130
     assert capsys.readouterr().err == "repeat-xai: interrupted; run the same command again to go on\n"
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+def test_a_command_that_nobody_ends_leaves_signals_as_they_were(signals):
+    with ending_as_by_ctrl_c():
+        assert signal.getsignal(signal.SIGTERM) is interrupt
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_whoever_handles_a_request_to_end_in_python_keeps_it(signals):
+    heard = []
+    signal.signal(signal.SIGTERM, lambda *_: heard.append("mine"))
+    with ending_as_by_ctrl_c():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert heard == ["mine"]
+
+
+def test_an_interrupt_is_put_off_while_ray_starts_and_the_second_one_is_heeded(signals):
+    signal.signal(signal.SIGTERM, interrupt)
+    reached = []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        os.kill(os.getpid(), signal.SIGTERM)
+        reached.append("the end")
+    assert reached == ["the end"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    signal.signal(signal.SIGTERM, interrupt)
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        reached.append("not here")
+    assert reached == ["the end"]
+
+
+def test_wrong_usage_is_one_line_that_names_the_help(monkeypatch, capsys):
+    status, said = run_here(monkeypatch, capsys, "explain", "cat.png", "--out", "out", "--masks", "0")
+    assert (status, said.out) == (2, "")
+    assert re.fullmatch(r"repeat-xai: Invalid value for '--masks': .*; see repeat-xai explain --help\n", said.err)

@@ -1,0 +1,190 @@
+"""SIGTERM, as schedulers send it, is Ctrl-C at every moment: one line, status 130, rows written, no process left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from crews import children, ended, network, pictures
+from hostile.damages import deleted
+from hostile.kills import files_below
+from hostile.verdicts import Case, Verdict
+
+from repeat_xai.store import Store
+
+LONG = pytest.mark.hostile
+MOST_SECONDS = 120.0
+SAID = {
+    "repeat-xai: interrupted\n",
+    "repeat-xai: interrupted; run the same command again to go on\n",
+}
+SLOW = ("--methods", "relax", "--masks", 4000, "--protocol", "encoder", "--device", "cpu")
+"""An image takes some tenths of a second, so that a signal finds the run at work."""
+
+
+class Running:
+    """`repeat-xai evaluate` in a session of its own, which is sent signals."""
+
+    def __init__(self, folder: Path, executor: str) -> None:
+        self.out, self.errors = folder / "out", folder / "errors"
+        encoder, photos = network(folder).name, pictures(folder / "photos", 60)
+        workers = () if executor == "local" else ("--executor", executor, "--workers", 1)
+        arguments = ("evaluate", "--dataset", photos, "--encoder", encoder, *SLOW, *workers, "--out", self.out)
+        with self.errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "repeat_xai", *map(str, arguments)],
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+                preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL),
+            )
+        self.started: set[int] = set()
+
+    def wait_until(self, reached) -> None:
+        """Wait until `reached(self)` is true, noting every process that the command starts."""
+        until = time.monotonic() + MOST_SECONDS
+        while not reached(self):
+            assert self._process.poll() is None, self.errors.read_text()
+            assert time.monotonic() < until, "a hang"
+            self.started |= children(self._process.pid)
+            time.sleep(0.02)
+        self.started |= children(self._process.pid)
+
+    def end(self, *, times: int = 1) -> Verdict:
+        """Send SIGTERM so many times, and say how the command ends; what it started must end too."""
+        for _ in range(times):
+            self._process.send_signal(signal.SIGTERM)
+            self.started |= children(self._process.pid)
+            time.sleep(0.1 * (times > 1))
+        try:
+            while self._process.poll() is None:
+                self.started |= children(self._process.pid)
+                self._process.wait(0.2)
+        except subprocess.TimeoutExpired:
+            return self._waited()
+        return self._verdict()
+
+    def _waited(self) -> Verdict:
+        try:
+            self._process.wait(MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return Verdict("hang", self.errors.read_text())
+        return self._verdict()
+
+    def _verdict(self) -> Verdict:
+        said = self.errors.read_text().splitlines(keepends=True)
+        lines = [line for line in said if not line.endswith("rows to make\n")]
+        if self._process.returncode != 130 or len(lines) != 1 or lines[0] not in SAID:
+            return Verdict("traceback", f"status {self._process.returncode}: {''.join(said)}")
+        left = [pid for pid in self.started if not ended({pid}, seconds=20.0)]
+        return Verdict("half file", f"processes are left: {left}") if left else Verdict("right", lines[0])
+
+    def names(self) -> str:
+        """The commands of all processes that it has started and that are still there."""
+        text = b""
+        for pid in children(self._process.pid):
+            with suppress(OSError):
+                text += Path(f"/proc/{pid}/cmdline").read_bytes()
+        return text.decode(errors="replace")
+
+    def maps(self, word: str) -> bool:
+        """Say whether the command has loaded a library whose path holds this word."""
+        with suppress(OSError):
+            return word in Path(f"/proc/{self._process.pid}/maps").read_text()
+        return False
+
+    @property
+    def rows(self) -> list:
+        return [path for path in files_below(self.out / "rows") if path.suffix == ".parquet"]
+
+
+def loading(running):
+    return running.maps("libtorch")
+
+
+def counted(running):
+    """All is loaded, and the work begins."""
+    return "rows to make" in running.errors.read_text()
+
+
+def cluster_begun(running):
+    return "gcs_server" in running.names()
+
+
+def nodes_begun(running):
+    return "raylet" in running.names()
+
+
+def actors_begun(running):
+    return "ray::" in running.names().replace("ray::IDLE", "").replace("ray::Dash", "").replace("ray::Runtime", "")
+
+
+def written(running):
+    return bool(running.rows)
+
+
+MOMENTS = {
+    "local": {"loading": loading, "at the first rows": counted, "while rows are written": written},
+    "processes": {"loading": loading, "while processes start": counted, "while rows are written": written},
+    "ray": {
+        "before Ray starts": counted,
+        "while its cluster starts": cluster_begun,
+        "while its node starts": nodes_begun,
+        "while actors load": actors_begun,
+        "while rows are written": written,
+    },
+}
+QUICK = {("local", "at the first rows"), ("processes", "while processes start"), ("ray", "while actors load")}
+
+
+@pytest.mark.parametrize(
+    ("executor", "moment"),
+    [
+        pytest.param(executor, moment, marks=() if (executor, moment) in QUICK else LONG)
+        for executor, moments in MOMENTS.items()
+        for moment in moments
+    ],
+)
+def test_a_request_to_end_is_one_line_and_leaves_no_process(executor, moment, judge, tmp_path):
+    running = Running(tmp_path, executor)
+    running.wait_until(MOMENTS[executor][moment])
+    verdict = running.end()
+    judge("signals", verdict, Case(name=moment, make=deleted, expected="right"))
+    if moment == "while rows are written":
+        assert Store(running.out / "rows").done()
+
+
+@LONG
+@pytest.mark.parametrize("wait", [0.3, 0.8, 1.2, 1.6, 2.2, 4.0])
+def test_ray_may_be_anywhere_when_the_request_comes(wait, judge, tmp_path):
+    """Its C++ is loaded, its node is there, and it connects, hires and loads: a moment of each is met."""
+    running = Running(tmp_path, "ray")
+    running.wait_until(nodes_begun)
+    time.sleep(wait)
+    judge("signals", running.end(), Case(name=str(wait), make=deleted, expected="right"))
+
+
+@LONG
+@pytest.mark.parametrize("executor", MOMENTS)
+def test_a_request_that_is_repeated_while_the_run_ends_is_ignored(executor, judge, tmp_path):
+    """`timeout` sends it twice; the rows that wait to be written are written all the same."""
+    running = Running(tmp_path, executor)
+    running.wait_until(written)
+    time.sleep(1.0)
+    judge("signals", running.end(times=4), Case(name=executor, make=deleted, expected="right"))
+    assert Store(running.out / "rows").done()
+
+
+@LONG
+def test_while_ray_shuts_down(judge, tmp_path):
+    running = Running(tmp_path, "ray")
+    running.wait_until(written)
+    running._process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    judge("signals", running.end(), Case(name="shutting down", make=deleted, expected="right"))
