@@ -17,7 +17,6 @@ from torch import Tensor
 
 from repeat_xai.calls import unheard
 from repeat_xai.encoders.codes import checked, features_of
-from repeat_xai.encoders.module import TorchEncoder
 from repeat_xai.encoders.torch_state import generators_kept, undisturbed
 from repeat_xai.engine.forward import remembered
 from repeat_xai.errors import EncoderError
@@ -51,7 +50,7 @@ def conduct_of(encoder: Encoder, shape: torch.Size) -> Conduct:
 
     It is found out once, by four made-up images, which count as no encoder calls.
     """
-    if isinstance(encoder, TorchEncoder) and encoder.stochastic:
+    if getattr(encoder, "stochastic", False):  # it says so itself
         return Conduct(encoder.device)
     found = remembered(encoder, f"conduct {list(shape)}", lambda: _observed(encoder, shape))
     if not found.steady:

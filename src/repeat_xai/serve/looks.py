@@ -154,6 +154,8 @@ class _Memory:
 
     encoder: Encoder
     known: Iterator[float]
+    stochastic: bool = True
+    """Its codes follow each other and not the images, so it must not be tried out."""
 
     @property
     def name(self) -> str:
