@@ -37,8 +37,8 @@ class App:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def files(self) -> list[Path]:
-        """Whatever it keeps of its users."""
-        return [file for file in self.home.rglob("*") if file.is_file()]
+        """Return all files that the app keeps of its users; folders may vanish while this looks."""
+        return [Path(folder) / name for folder, _, names in os.walk(self.home) for name in names]
 
 
 @contextmanager

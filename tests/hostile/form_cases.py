@@ -70,7 +70,7 @@ VALUES = [
     with_field("masks", None, "masks must be"),
     with_field("masks", -1, "value -1 is less than|must be a whole number"),
     with_field("masks", 10**20, "masks cannot hold"),
-    with_field("masks", 1e15, "too many|greater than"),
+    with_field("masks", 1e15, "too many|greater than|at most"),
     with_field("masks", 10**400, "masks cannot hold"),
     with_field("masks", 10**6, "too many here"),
     with_field("masks", 20.4, "", expected="right"),  # the field rounds

@@ -52,7 +52,7 @@ SEEDS = {
         indexed(GREYS[:96], chunk(b"tRNS", bytes(9)), highest=31),
         png(chunk(b"eXIf", TURNED), chunk(b"zTXt", b"a\0\0" + zlib.compress(b"hello")), chunk(b"gAMA", b"\0\0\0\1")),
         saved("PNG", SMALL, save_all=True, append_images=[SMALL.rotate(9)] * 2),
-        saved("PNG", SMALL.convert("I").point(lambda level: level * 200)),
+        saved("PNG", SMALL.convert("I;16")),
         saved("PNG", SMALL.convert("RGBA")),
         saved("PNG", SMALL.convert("1")),
     ),
