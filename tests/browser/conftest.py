@@ -14,8 +14,9 @@ ARGUMENTS = (
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
+    """Start Chromium for one file of tests: while its driver runs, no other test in this process can use asyncio."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine: install the package chromium")
     playwright = pytest.importorskip("playwright.sync_api", reason="there is no playwright: install the extra [dev]")
