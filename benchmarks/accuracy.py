@@ -16,7 +16,7 @@ import torch
 from scipy.stats import spearmanr
 
 import repeat_xai as rx
-from repeat_xai.explain.votes import indicator, weights
+from repeat_xai.methods.votes import indicator, weights
 from repeat_xai.seeds import fold
 
 ENCODERS = {

@@ -13,8 +13,8 @@ import argparse
 from pathlib import Path
 
 import repeat_xai as rx
-from repeat_xai.evaluate import calibration
-from repeat_xai.plot import reliability
+from repeat_xai.metrics import calibration
+from repeat_xai.output.figures import reliability
 
 ENCODERS = {
     "alexnet": ("torchvision:alexnet", "alexnet_features.safetensors"),

@@ -30,9 +30,9 @@ from skimage import data
 
 import repeat_xai as rx
 from repeat_xai.encoders import onnx
-from repeat_xai.encoders.module import full_precision
+from repeat_xai.encoders.torch_encoder import full_precision
 from repeat_xai.engine.batches import CHUNKS
-from repeat_xai.engine.forward import quickest
+from repeat_xai.engine.runtimes import quickest
 
 REPEATS, MASKS = 10, 1000
 PHOTOS = (data.chelsea, data.coffee, data.rocket, data.astronaut)

@@ -8,14 +8,14 @@ from contextlib import closing, contextmanager
 import httpx
 import uvicorn
 
-from repeat_xai.experiment.setting import Network
-from repeat_xai.serve.connection import Connection
-from repeat_xai.serve.desk import Desk
-from repeat_xai.serve.server import guarded
-from repeat_xai.serve.sessions import Sessions
-from repeat_xai.serve.shelf import Shelf
-from repeat_xai.serve.uploads import Uploads
-from repeat_xai.serve.visitors import Hosts, Visitors
+from repeat_xai.app.connection import Connection
+from repeat_xai.app.encoder_cache import Shelf
+from repeat_xai.app.requests import Desk
+from repeat_xai.app.server import guarded
+from repeat_xai.app.sessions import Sessions
+from repeat_xai.app.uploads import Uploads
+from repeat_xai.app.visitors import Hosts, Visitors
+from repeat_xai.experiments.settings import Network
 
 ENCODER = "torchvision:squeezenet1_1=random"
 PAGE = "page12345"

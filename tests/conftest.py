@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import repeat_xai as rx
+from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.types import Image
 
 
@@ -29,13 +30,13 @@ def network() -> nn.Module:
 
 
 @pytest.fixture
-def encoder(network: nn.Module) -> rx.encoders.TorchEncoder:
+def encoder(network: nn.Module) -> TorchEncoder:
     """In double precision, so that nothing but the formula decides."""
     return rx.load_encoder(network.double().eval())
 
 
 @pytest.fixture
-def image(encoder: rx.encoders.TorchEncoder) -> Image:
+def image(encoder: TorchEncoder) -> Image:
     """24×20 pixels with a bright spot off centre."""
     pixels = torch.rand(3, 24, 20, generator=torch.Generator().manual_seed(1)) - 0.5
     pixels[:, 4:12, 10:18] += 2

@@ -15,17 +15,17 @@ import PIL.Image
 from onnx import TensorProto, helper
 
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiment import run
-from repeat_xai.experiment.local import Local
-from repeat_xai.experiment.measures import Codes, Found
-from repeat_xai.experiment.processes import Processes
-from repeat_xai.experiment.ray import RayExecutor
-from repeat_xai.experiment.run import Work
-from repeat_xai.experiment.setting import Network, Setting
-from repeat_xai.experiment.worker import Worker
-from repeat_xai.explain.repeat import Repeat
-from repeat_xai.importance.relax import Relax
-from repeat_xai.store import Store
+from repeat_xai.experiments import making_rows as run
+from repeat_xai.experiments.executors.local import Local
+from repeat_xai.experiments.executors.processes import Processes
+from repeat_xai.experiments.executors.ray_executor import RayExecutor
+from repeat_xai.experiments.making_rows import Work
+from repeat_xai.experiments.measures import Codes, Found
+from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.worker import Worker
+from repeat_xai.methods.relax import Relax
+from repeat_xai.methods.repeat import Repeat
 
 SIDE = 32
 

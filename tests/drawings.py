@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 import repeat_xai as rx
-from repeat_xai.drawing import DRAWINGS, Asked
-from repeat_xai.experiment.setting import Network
-from repeat_xai.experiment.worker import Worker
-from repeat_xai.paper.figures import FIGURES
-from repeat_xai.paper.presets import Preset
-from repeat_xai.store import Row
+from repeat_xai.experiments.paper.presets import Preset
+from repeat_xai.experiments.paper.printed_figures import FIGURES
+from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.worker import Worker
+from repeat_xai.output.paper_figures import DRAWINGS
+from repeat_xai.output.paper_figures.figure_request import Asked
 
 RELAX = rx.Relax(masks=8)
 PRESET = Preset(name="tiny", relax=RELAX, repeats=4, passes=2)

@@ -3,8 +3,8 @@
 import os
 import threading
 
+from repeat_xai.app import encoder_process as loading
 from repeat_xai.encoders import weights
-from repeat_xai.serve import loading
 
 
 def endless(network, sending):

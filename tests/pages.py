@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from skimage import data
 
-from repeat_xai.gallery import Files, Outcome
+from repeat_xai.output.image_results import Files
+from repeat_xai.output.results_folder import Outcome
 from repeat_xai.types import Explanation, Photo
 
 REPEAT = {"name": "Repeat", "base": {"name": "Relax", "masks": 1000}, "repeats": 10, "votes": "weighted"}

@@ -2,11 +2,11 @@
 
 from matplotlib.figure import Figure
 
-from repeat_xai.evaluate import Summary
-from repeat_xai.experiment.columns import NOTHING
-from repeat_xai.experiment.table import Cell, Table
-from repeat_xai.gallery import print_out
-from repeat_xai.report import Written
+from repeat_xai.experiments.columns import NOTHING
+from repeat_xai.experiments.table import Cell, Table
+from repeat_xai.metrics import Summary
+from repeat_xai.output.page import Written
+from repeat_xai.output.results_folder import print_out
 
 
 def run_of(folder):

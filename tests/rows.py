@@ -1,6 +1,6 @@
 """Rows made up, for tables whose numbers are known beforehand."""
 
-from repeat_xai.store import Row
+from repeat_xai.experiments.store.row import Row
 
 
 def row(key: str = "0", **changes) -> Row:

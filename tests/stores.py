@@ -9,14 +9,24 @@ from dataclasses import fields
 import numpy as np
 import torch
 
-from repeat_xai.store import MapStore, Row, Store
-from repeat_xai.store.folder import Folder
+from repeat_xai.experiments.store.map_store import MapStore
+from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.store_folder import Folder
 from repeat_xai.types import Explanation, Photo
 
 quickly = multiprocessing.get_context("forkserver")
 """Real processes, forked from one that has the package at hand."""
 quickly.set_forkserver_preload(
-    ["repeat_xai.experiment.local", "pyarrow.parquet", "pyarrow.compute", "zarr", "fsspec", "onnx", "onnxruntime"]
+    [
+        "repeat_xai.experiments.executors.local",
+        "pyarrow.parquet",
+        "pyarrow.compute",
+        "zarr",
+        "fsspec",
+        "onnx",
+        "onnxruntime",
+    ]
 )
 
 

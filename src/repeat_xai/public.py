@@ -1,26 +1,27 @@
 """What `import repeat_xai as rx` gives, when first asked for."""
 
-from repeat_xai import budget, detect, evaluate
-from repeat_xai.encoders import load_encoder
+from repeat_xai import metrics
+from repeat_xai.data.images import load_image, map_to_photo
+from repeat_xai.encoders.load_encoder import load_encoder
+from repeat_xai.engine import mask_bounds
+from repeat_xai.engine.kernels import Cosine, Linear, Polynomial, Rbf
+from repeat_xai.engine.masks import Grid
 from repeat_xai.errors import RepeatError
-from repeat_xai.explain.perturb import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
-from repeat_xai.explain.repeat import Repeat
-from repeat_xai.explain.spread import Spread
-from repeat_xai.images import load_image, map_to_photo
-from repeat_xai.importance.attribution import Attribution
-from repeat_xai.importance.features import Squares, Superpixels, Values
-from repeat_xai.importance.gradient_shap import GradientShap
-from repeat_xai.importance.guided_backprop import GuidedBackprop
-from repeat_xai.importance.input_x_gradient import InputXGradient
-from repeat_xai.importance.integrated_gradients import IntegratedGradients
-from repeat_xai.importance.kernel_shap import KernelShap
-from repeat_xai.importance.lime import Lime
-from repeat_xai.importance.occlusion import Occlusion
-from repeat_xai.importance.relax import Relax
-from repeat_xai.importance.saliency import Saliency
-from repeat_xai.importance.smoothgrad import SmoothGrad
-from repeat_xai.masks import Grid
-from repeat_xai.similarity import Cosine, Linear, Polynomial, Rbf
+from repeat_xai.methods.bases.attribution import Attribution
+from repeat_xai.methods.bases.features import Squares, Superpixels, Values
+from repeat_xai.methods.bases.gradient_shap import GradientShap
+from repeat_xai.methods.bases.guided_backprop import GuidedBackprop
+from repeat_xai.methods.bases.input_x_gradient import InputXGradient
+from repeat_xai.methods.bases.integrated_gradients import IntegratedGradients
+from repeat_xai.methods.bases.kernel_shap import KernelShap
+from repeat_xai.methods.bases.lime import Lime
+from repeat_xai.methods.bases.occlusion import Occlusion
+from repeat_xai.methods.bases.saliency import Saliency
+from repeat_xai.methods.bases.smoothgrad import SmoothGrad
+from repeat_xai.methods.perturbations import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
+from repeat_xai.methods.relax import Relax
+from repeat_xai.methods.repeat import Repeat
+from repeat_xai.methods.spread import Spread
 from repeat_xai.types import Explanation, Image, Preprocessing
 from repeat_xai.version import __version__
 
@@ -57,10 +58,9 @@ __all__ = [
     "Superpixels",
     "Values",
     "__version__",
-    "budget",
-    "detect",
-    "evaluate",
     "load_encoder",
     "load_image",
     "map_to_photo",
+    "mask_bounds",
+    "metrics",
 ]

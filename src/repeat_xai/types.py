@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.arrays import Kind, read_arrays
 from repeat_xai.errors import ConfigurationError, OutputError, choose, reason
-from repeat_xai.files import json_object, writing
+from repeat_xai.files.arrays import Kind, read_arrays
+from repeat_xai.files.atomic import json_object, writing
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int8, UInt8
@@ -218,12 +218,12 @@ class Explanation:
         return found
 
     def _repr_html_(self) -> str:
-        from repeat_xai.report import frame
+        from repeat_xai.output.page import frame
 
         return frame(self)
 
     def _repr_png_(self) -> bytes:
-        from repeat_xai.report import picture
+        from repeat_xai.output.page import picture
 
         return picture(self)
 

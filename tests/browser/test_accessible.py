@@ -8,9 +8,9 @@ import torch
 from pages import explanation, hung
 from results import run_of
 
-from repeat_xai.detect import mixture
-from repeat_xai.report import explained, screened, tabulated
-from repeat_xai.screen import Ranked, Score
+from repeat_xai.metrics.detection import mixture
+from repeat_xai.output.page import explained, screened, tabulated
+from repeat_xai.output.screening import Ranked, Score
 
 LONG = "a_very_long_name_of_an_image_" * 4 + ".png"
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 from pages import explanation, hung
 
-from repeat_xai.detect import mixture
-from repeat_xai.report import explained, screened
-from repeat_xai.screen import Ranked, Score
+from repeat_xai.metrics.detection import mixture
+from repeat_xai.output.page import explained, screened
+from repeat_xai.output.screening import Ranked, Score
 
 NAMES = ("zebra", "Ape", "cow 10", "cow 9", "dog", "eel")
 SCORES = (0.11, 0.10, 0.09, 0.03, 0.02, 0.01)

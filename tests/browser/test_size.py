@@ -9,9 +9,9 @@ from pages import PHOTOS, explanation
 from PIL import Image
 from skimage import data
 
-from repeat_xai.report.page import Card, Content, Page, html
-from repeat_xai.report.pictures import photo_url, thumbnail_url
-from repeat_xai.report.view import view
+from repeat_xai.output.page.page_template_data import Card, Content, Page, html
+from repeat_xai.output.page.pictures import photo_url, thumbnail_url
+from repeat_xai.output.page.view import view
 
 IMAGES, DIFFERENT = 200, 8
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from pages import explanation, hung
 
-from repeat_xai.report import explained, frame
+from repeat_xai.output.page import explained, frame
 from repeat_xai.types import Explanation
 
 

@@ -17,9 +17,9 @@ from tiny_models import models
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.datasets import DATASETS
-from repeat_xai.evaluate import METRICS
-from repeat_xai.thresholds import THRESHOLDS
+from repeat_xai.data.known_datasets import DATASETS
+from repeat_xai.methods.thresholds import THRESHOLDS
+from repeat_xai.metrics import METRICS
 
 PHOTOS = {"chelsea": data.chelsea, "coffee": data.coffee, "rocket": data.rocket, "astronaut": data.astronaut}
 CLASSES = ("AnnualCrop", "Forest", "River", "SeaLake")
@@ -56,7 +56,7 @@ def here(prepared, registered, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf/hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("repeat_xai.gallery.DPI", 30)
+    monkeypatch.setattr("repeat_xai.output.results_folder.DPI", 30)
     demo = import_module("repeat_xai.cli.demo")  # which has no options for its budget
     monkeypatch.setattr(demo, "Repeat", lambda: rx.Repeat(base=rx.Relax(masks=9), repeats=2))
     monkeypatch.setattr(demo, "load_encoder", lambda name: rx.load_encoder(name, size=32))

@@ -4,7 +4,7 @@ import pytest
 from docs.blocks import commands
 from docs.shell import obeyed
 
-from repeat_xai.cli.examples import EXAMPLES
+from repeat_xai.cli.help_examples import EXAMPLES
 
 
 @pytest.mark.parametrize("command", EXAMPLES)

@@ -5,8 +5,8 @@ from hostile.outputs import Run
 from hostile.verdicts import Verdict, drafts
 from stores import bits
 
-from repeat_xai.store import MapStore
-from repeat_xai.store.schema import parts, unpacked
+from repeat_xai.experiments.store.map_store import MapStore
+from repeat_xai.experiments.store.row_schema import parts, unpacked
 
 BESIDE = "rows to make"
 """How the line ends that says how much is to be done."""

@@ -15,15 +15,20 @@ from typing import NamedTuple
 
 from stores import quickly
 
-from repeat_xai.experiment import run
-from repeat_xai.files import writing
+from repeat_xai.experiments import making_rows as run
+from repeat_xai.files.atomic import writing
 
 MOST_SECONDS = 120.0
 """A command that neither ends nor gets as far as it should within this time hangs."""
 
 quickly.set_forkserver_preload(
     [
-        *("repeat_xai.cli.explain", "repeat_xai.cli.screen", "repeat_xai.cli.evaluate", "repeat_xai.experiment.local"),
+        *(
+            "repeat_xai.cli.explain",
+            "repeat_xai.cli.screen",
+            "repeat_xai.cli.evaluate",
+            "repeat_xai.experiments.executors.local",
+        ),
         *("pyarrow.parquet", "pyarrow.compute", "zarr", "fsspec", "onnx", "onnxruntime", "matplotlib.font_manager"),
     ]
 )

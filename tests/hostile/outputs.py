@@ -18,8 +18,8 @@ from crews import network, pictures
 from hostile.verdicts import Hang, Verdict, drafts, time_limit
 from matplotlib.figure import Figure
 
-import repeat_xai.gallery
-import repeat_xai.screen
+import repeat_xai.output.results_folder
+import repeat_xai.output.screening
 from repeat_xai.cli import main
 from repeat_xai.types import Explanation
 
@@ -64,9 +64,9 @@ def quick_panels():
         return drawn
 
     with pytest.MonkeyPatch.context() as quick:
-        quick.setattr(repeat_xai.gallery, "panel", figure)
-        quick.setattr(repeat_xai.gallery, "comparison", figure)
-        quick.setattr(repeat_xai.screen, "contact_sheet", lambda *_: Figure((0.4, 0.4)))
+        quick.setattr(repeat_xai.output.results_folder, "panel", figure)
+        quick.setattr(repeat_xai.output.results_folder, "comparison", figure)
+        quick.setattr(repeat_xai.output.screening, "contact_sheet", lambda *_: Figure((0.4, 0.4)))
         yield
 
 

@@ -5,7 +5,7 @@ import struct
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repeat_xai.store.schema import MARK
+from repeat_xai.experiments.store.row_schema import MARK
 
 HUGE = 2**62
 

@@ -12,8 +12,8 @@ from hostile.damages import SPECIAL, cut, filled, npy, packed, with_parts, zeroe
 from hostile.image_bytes import PICTURE, saved
 from hostile.verdicts import Case, called
 
-from repeat_xai.datasets import opened
-from repeat_xai.images import mask_to_image
+from repeat_xai.data.images import mask_to_image
+from repeat_xai.data.open_dataset import opened
 
 MOST_MEMORY = 40e6
 COUNT = 6

@@ -13,8 +13,8 @@ from hostile.disks import limited, mounted, remount
 from hostile.outputs import Run, expect_same, made, quick_panels, results, whole
 from hostile.verdicts import Case, Verdict, drafts
 
-import repeat_xai.gallery
-from repeat_xai import provenance
+import repeat_xai.output.results_folder
+from repeat_xai.methods import provenance
 
 PHOTOS = 3
 FULL = "No space left on device"
@@ -122,7 +122,7 @@ def test_a_read_only_disk_is_one_line(command, begun, runs, judge, tmp_path):
 @contextmanager
 def at_panel(number, action):
     """Do something when so many panels have been drawn, before the next one is written."""
-    drawn, draw = [], repeat_xai.gallery.panel
+    drawn, draw = [], repeat_xai.output.results_folder.panel
 
     def panel(*arguments, **options):
         drawn.append(number)
@@ -131,7 +131,7 @@ def at_panel(number, action):
         return draw(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeat_xai.gallery, "panel", panel)
+        patch.setattr(repeat_xai.output.results_folder, "panel", panel)
         yield
 
 

@@ -15,8 +15,8 @@ from hostile.outputs import whole
 from hostile.verdicts import Case, drafts
 from stores import quickly
 
-from repeat_xai.experiment import run as running
-from repeat_xai.store import Store
+from repeat_xai.experiments import making_rows as running
+from repeat_xai.experiments.store.row_store import Store
 
 LONG = pytest.mark.hostile
 YEAR = 365 * 24 * 3600

@@ -21,7 +21,7 @@ from hostile.damages import (
 from hostile.outputs import expect_same, made, quick_panels, results, same_file, some_in_short
 from hostile.verdicts import Case
 
-from repeat_xai.files import MACHINE
+from repeat_xai.files.atomic import MACHINE
 
 OURS = ("0000.json", "0000.npz", "0000.png")
 BESIDE = "0000.comparison.png"

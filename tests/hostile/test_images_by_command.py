@@ -19,8 +19,8 @@ from hostile.png_cases import PNGS
 from hostile.tiff_cases import BITMAPS, GIFS, TIFFS
 from hostile.verdicts import Verdict, called
 
-from repeat_xai.serve.photo import given
-from repeat_xai.store import Store
+from repeat_xai.app.photos import given
+from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.types import Explanation
 
 FILES: list[Picture] = [*PNGS, *JPEGS, *TIFFS, *BITMAPS, *GIFS, *MAPS, *WEBPS, *BOXES]

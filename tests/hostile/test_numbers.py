@@ -139,7 +139,7 @@ def test_what_is_no_whole_number_is_refused_in_a_short_line(value):
 LIMITED = """
 import resource, sys
 import numpy as np
-from repeat_xai.explain.pool import resample
+from repeat_xai.methods.fast_estimator import resample
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 counts = resample(100, 400_000, seed=1)
 assert (counts.sum(1) == 400_000).all()

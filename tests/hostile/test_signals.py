@@ -14,7 +14,7 @@ from hostile.damages import deleted
 from hostile.kills import files_below
 from hostile.verdicts import Case, Verdict
 
-from repeat_xai.store import Store
+from repeat_xai.experiments.store.row_store import Store
 
 LONG = pytest.mark.hostile
 MOST_SECONDS = 120.0

@@ -15,7 +15,8 @@ from hostile.verdicts import Case, Verdict, time_limit
 from stores import row
 
 from repeat_xai.errors import OutputError
-from repeat_xai.store import MapStore, Store
+from repeat_xai.experiments.store.map_store import MapStore
+from repeat_xai.experiments.store.row_store import Store
 
 LONG = pytest.mark.hostile
 DAMAGED = r"rows/\w+\.parquet: (damaged \(|holds no rows of repeat-xai).*move it away and run again"

@@ -7,7 +7,7 @@ from oracles import paper
 from skimage import filters
 
 import repeat_xai as rx
-from repeat_xai.masks import Basis
+from repeat_xai.engine.masks import Basis
 from repeat_xai.seeds import fold
 
 FOREIGN = {"mean": np.mean, "otsu": filters.threshold_otsu, "triangle": filters.threshold_triangle}

@@ -7,7 +7,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from repeat_xai.evaluate import METRICS
+from repeat_xai.metrics import METRICS
 
 N = 36
 BOUNDS = {
@@ -65,7 +65,7 @@ def test_the_order_of_pixels_does_not_matter(name, values, places, order):
 @given(values=values | coarse, places=places, k=st.integers(1, N))
 def test_the_top_k_and_the_rest_find_all_there_is(values, places, k):
     """|top-k ∩ S| of the map and |top-(n − k) ∩ S| of its opposite make |S|, also where pixels tie."""
-    from repeat_xai.evaluate import top_k_intersection
+    from repeat_xai.metrics import top_k_intersection
 
     maps, masks = torch.tensor(values).view(6, 6), torch.tensor(places).view(6, 6)
     if not any(places) or k == N:

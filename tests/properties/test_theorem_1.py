@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.masks import Basis
+from repeat_xai.engine.masks import Basis
+from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.seeds import fold
 
 GAMMA, OFFSET = 0.4, 0.5
@@ -79,7 +80,7 @@ def test_importance_is_a_conic_sum_of_inner_products(name, seed, threshold):
         phis = feature_map(encoder(image.pixels.double() * masks[:, None]))
         mean_code = torch.einsum("nd,nij->ijd", phis, masks) / 25
         score = mean_code @ phi
-        indicator = score >= rx.thresholds.THRESHOLDS[threshold](score[None])[0]
+        indicator = score >= THRESHOLDS[threshold](score[None])[0]
         gamma = indicator / score.max()
         assert (gamma >= 0).all()
         expected += gamma * score / repeats

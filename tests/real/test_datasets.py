@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from repeat_xai.datasets import opened
+from repeat_xai.data.open_dataset import opened
 
 pytestmark = pytest.mark.real
 

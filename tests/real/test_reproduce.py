@@ -9,11 +9,11 @@ import PIL.Image
 import pytest
 from command import run_here
 
-from repeat_xai import gallery
-from repeat_xai.detect.poison import detection
-from repeat_xai.experiment import detection_columns
-from repeat_xai.paper.figures import FIGURES
-from repeat_xai.paper.tables import TABLES
+from repeat_xai.experiments import detection_columns
+from repeat_xai.experiments.paper.printed_figures import FIGURES
+from repeat_xai.experiments.paper.printed_tables import TABLES
+from repeat_xai.metrics.detection.poison_detection import detection
+from repeat_xai.output import results_folder as gallery
 
 FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2, "--draws", 1, "--device", "cpu")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from repeat_xai import evaluate
+from repeat_xai import metrics
 
 quantus = pytest.importorskip("quantus")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -51,9 +51,9 @@ KINDS = pytest.mark.parametrize("kind", ["normal", "heavy", "smooth"])
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (evaluate.complexity, lambda: quantus.Complexity(**QUIET)),
-        (evaluate.sparseness, lambda: quantus.Sparseness(**QUIET)),
-        (evaluate.effective_complexity, lambda: quantus.EffectiveComplexity(eps=1e-5, **QUIET)),
+        (metrics.complexity, lambda: quantus.Complexity(**QUIET)),
+        (metrics.sparseness, lambda: quantus.Sparseness(**QUIET)),
+        (metrics.effective_complexity, lambda: quantus.EffectiveComplexity(eps=1e-5, **QUIET)),
     ],
 )
 def test_complexity(kind, ours, theirs):
@@ -65,11 +65,11 @@ def test_complexity(kind, ours, theirs):
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (evaluate.top_k_intersection, lambda: quantus.TopKIntersection(k=1000, **QUIET)),
-        (evaluate.relevance_rank, lambda: quantus.RelevanceRankAccuracy(**QUIET)),
-        (evaluate.pointing_game, lambda: quantus.PointingGame(**QUIET)),
+        (metrics.top_k_intersection, lambda: quantus.TopKIntersection(k=1000, **QUIET)),
+        (metrics.relevance_rank, lambda: quantus.RelevanceRankAccuracy(**QUIET)),
+        (metrics.pointing_game, lambda: quantus.PointingGame(**QUIET)),
         (
-            evaluate.attribution_mass,
+            metrics.attribution_mass,
             lambda: quantus.AttributionLocalisation(abs=False, positive_attributions=True, **QUIET),
         ),
     ],
@@ -88,14 +88,14 @@ def test_histogram_entropy(kind):
 
     found = maps(kind).double()
     expected = [discrete_entropy(one.numpy(), one.numpy()) for one in found]
-    np.testing.assert_allclose(evaluate.histogram_entropy(found), expected, rtol=1e-6)
+    np.testing.assert_allclose(metrics.histogram_entropy(found), expected, rtol=1e-6)
 
 
 def test_values_on_the_edges_of_bins_are_counted_as_numpy_does():
     grid = (torch.arange(SIDE * SIDE) % 101).view(1, SIDE, SIDE).double() / 100
     counts = np.histogram(grid.numpy(), bins=100)[0]
     shares = counts[counts > 0] / counts.sum()
-    assert evaluate.histogram_entropy(grid).item() == pytest.approx(-(shares * np.log(shares)).sum(), rel=1e-12)
+    assert metrics.histogram_entropy(grid).item() == pytest.approx(-(shares * np.log(shares)).sum(), rel=1e-12)
 
 
 @pytest.mark.full
@@ -116,7 +116,7 @@ def test_they_are_ten_times_quicker(capsys):
     ratios = {}
     for name, metric in theirs.items():
         slow = timed(lambda metric=metric: metric(model=None, x_batch=x, y_batch=np.zeros(256, int), **given))
-        quick = timed(lambda name=name: evaluate.METRICS[name](found, where))
+        quick = timed(lambda name=name: metrics.METRICS[name](found, where))
         ratios[name] = slow / quick
         with capsys.disabled():
             print(f"\n{name}: Quantus {slow:.2f} s, ours {quick:.3f} s, {slow / quick:.1f} times", end="")

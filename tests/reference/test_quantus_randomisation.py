@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import repeat_xai as rx
-from repeat_xai.evaluate import mprt
+from repeat_xai.metrics import mprt
 
 quantus = pytest.importorskip("quantus")
 pytestmark = pytest.mark.filterwarnings("ignore")

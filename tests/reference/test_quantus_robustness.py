@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.evaluate import deletion, local_lipschitz, max_sensitivity
-from repeat_xai.evaluate.shaken import disturbed
+from repeat_xai.metrics import deletion, local_lipschitz, max_sensitivity
+from repeat_xai.metrics.shaken import disturbed
 
 quantus = pytest.importorskip("quantus")
 pytestmark = pytest.mark.filterwarnings("ignore")

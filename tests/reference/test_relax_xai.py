@@ -6,7 +6,7 @@ import relax_xai.relax
 import torch
 
 import repeat_xai as rx
-from repeat_xai.masks import Basis
+from repeat_xai.engine.masks import Basis
 from repeat_xai.seeds import fold
 
 CPU = torch.device("cpu")

@@ -6,7 +6,7 @@ import torch
 from skimage import data, filters
 
 import repeat_xai as rx
-from repeat_xai.thresholds import THRESHOLDS
+from repeat_xai.methods.thresholds import THRESHOLDS
 
 random = np.random.default_rng(0)
 MAPS = {

@@ -8,9 +8,9 @@ import sys
 
 CODE = """
 import numpy as np, torch, repeat_xai as rx
-from repeat_xai import evaluate
-from repeat_xai.datasets.poison import separable
-from repeat_xai.detect.poison import detection
+from repeat_xai import metrics
+from repeat_xai.data.poisons import separable
+from repeat_xai.metrics.detection.poison_detection import detection
 
 net = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
 encoder = rx.load_encoder(net)
@@ -79,10 +79,10 @@ MISTAKES = [
     (lambda: rx.Occlusion()(encoder, pixels, seed=0), "Tensor is no image"),
     (lambda: rx.KernelShap()(encoder, pixels, seed=0), "Tensor is no image"),
     (lambda: rx.Spread()(net, image, seed=0), "Sequential is no encoder"),
-    (lambda: evaluate.mprt(small, encoder, [image], order="sideways", seed=0), "unknown order"),
-    (lambda: evaluate.mprt(small, encoder, [image], of="votes", seed=0), "unknown of"),
-    (lambda: evaluate.mprt(small, encoder, [image], randomise="half", seed=0), "unknown randomise"),
-    (lambda: evaluate.mprt(small, encoder, [image], seed=0), "no layer that can be reset"),
+    (lambda: metrics.mprt(small, encoder, [image], order="sideways", seed=0), "unknown order"),
+    (lambda: metrics.mprt(small, encoder, [image], of="votes", seed=0), "unknown of"),
+    (lambda: metrics.mprt(small, encoder, [image], randomise="half", seed=0), "unknown randomise"),
+    (lambda: metrics.mprt(small, encoder, [image], seed=0), "no layer that can be reset"),
     (lambda: detection(torch.ones(9), torch.ones(8), share=0.5, seed=0), "the same 4 images or more"),
     (lambda: separable(np.ones((2, 8, 8, 3)), np.zeros(2, int), seed=0), "images are uint8"),
     (lambda: separable(np.ones((2, 8, 8, 3), np.uint8), np.zeros(2, int), norm="l1", seed=0), "unknown norm"),

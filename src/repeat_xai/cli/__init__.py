@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with ending_as_by_ctrl_c():
             with leaving_at_once():
-                from repeat_xai.cli.app import run
+                from repeat_xai.cli.commands import run
 
             run(arguments)
     except KeyboardInterrupt:

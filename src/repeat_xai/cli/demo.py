@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.run import explain_all
-from repeat_xai.datasets.samples import SAMPLES, sample_path
-from repeat_xai.encoders import load_encoder
-from repeat_xai.explain.repeat import Repeat
-from repeat_xai.gallery import Gallery
+from repeat_xai.cli.explain_progress import explain_all
+from repeat_xai.data.sample_photos import SAMPLES, sample_path
+from repeat_xai.encoders.load_encoder import load_encoder
+from repeat_xai.methods.repeat import Repeat
+from repeat_xai.output.results_folder import Gallery
 
 
 def demo(

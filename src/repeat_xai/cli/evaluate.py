@@ -7,24 +7,32 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executing
-from repeat_xai.cli.results import told
-from repeat_xai.cli.rows import filled
-from repeat_xai.cli.run import expect_size, interruptible
+from repeat_xai.cli.executor_options import (
+    AddressOption,
+    CheckOption,
+    PlaceOption,
+    RowsOption,
+    WorkersOption,
+    executing,
+)
+from repeat_xai.cli.explain_progress import expect_size, interruptible
+from repeat_xai.cli.row_progress import filled
+from repeat_xai.cli.write_results import told
+from repeat_xai.data.images import SIDE, Protocol
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.evaluate import METRICS
-from repeat_xai.evaluation import Campaign
-from repeat_xai.experiment.evaluation import Evaluation
-from repeat_xai.experiment.setting import Network
-from repeat_xai.experiment.worker import Worker
-from repeat_xai.explain.perturb import InputDropout
-from repeat_xai.explain.repeat import Estimator, Repeat
-from repeat_xai.files import sweep
-from repeat_xai.images import SIDE, Protocol
-from repeat_xai.importance.relax import Relax
-from repeat_xai.methods import Options, expected, named
-from repeat_xai.report import expect_free
-from repeat_xai.store import MapStore, Store
+from repeat_xai.experiments.campaign import Campaign
+from repeat_xai.experiments.evaluation import Evaluation
+from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.store.map_store import MapStore
+from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.worker import Worker
+from repeat_xai.files.atomic import sweep
+from repeat_xai.methods.method_names import Options, expected, named
+from repeat_xai.methods.perturbations import InputDropout
+from repeat_xai.methods.relax import Relax
+from repeat_xai.methods.repeat import Estimator, Repeat
+from repeat_xai.metrics import METRICS
+from repeat_xai.output.page import expect_free
 
 
 def evaluate(

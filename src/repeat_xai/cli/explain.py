@@ -10,20 +10,20 @@ from typing import Annotated, Literal, TypeVar
 
 import typer
 
-from repeat_xai.cli.run import expect_size, explain_all
-from repeat_xai.encoders import load_encoder
-from repeat_xai.encoders.module import Precision, Runtime
+from repeat_xai.cli.explain_progress import expect_size, explain_all
+from repeat_xai.data.images import Protocol, load_image
+from repeat_xai.encoders.load_encoder import load_encoder
+from repeat_xai.encoders.torch_encoder import Precision, Runtime
+from repeat_xai.engine.kernels import KERNELS
+from repeat_xai.engine.masks import Grid, Style
 from repeat_xai.errors import ConfigurationError, choose, shown
-from repeat_xai.explain.perturb import PERTURBATIONS
-from repeat_xai.explain.repeat import Estimator, Repeat
-from repeat_xai.explain.votes import Votes
-from repeat_xai.gallery import Gallery
-from repeat_xai.images import Protocol, load_image
-from repeat_xai.importance.features import FEATURES
-from repeat_xai.importance.relax import Relax
-from repeat_xai.masks import Grid, Style
-from repeat_xai.methods import Options, expected, named
-from repeat_xai.similarity import KERNELS
+from repeat_xai.methods.bases.features import FEATURES
+from repeat_xai.methods.method_names import Options, expected, named
+from repeat_xai.methods.perturbations import PERTURBATIONS
+from repeat_xai.methods.relax import Relax
+from repeat_xai.methods.repeat import Estimator, Repeat
+from repeat_xai.methods.votes import Votes
+from repeat_xai.output.results_folder import Gallery
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
 

@@ -9,22 +9,30 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.evaluate import network_of
-from repeat_xai.cli.executors import AddressOption, CheckOption, PlaceOption, RowsOption, WorkersOption, executing
-from repeat_xai.cli.results import told
-from repeat_xai.cli.rows import filled
-from repeat_xai.cli.run import interruptible
-from repeat_xai.drawing import Asked, drawn
+from repeat_xai.cli.executor_options import (
+    AddressOption,
+    CheckOption,
+    PlaceOption,
+    RowsOption,
+    WorkersOption,
+    executing,
+)
+from repeat_xai.cli.explain_progress import interruptible
+from repeat_xai.cli.row_progress import filled
+from repeat_xai.cli.write_results import told
 from repeat_xai.errors import ConfigurationError, RepeatError, choose
-from repeat_xai.evaluation import Campaign
-from repeat_xai.experiment.worker import Worker
-from repeat_xai.files import sweep
-from repeat_xai.gallery import Printed
-from repeat_xai.paper.figures import FIGURES
-from repeat_xai.paper.presets import PRESETS
-from repeat_xai.paper.reproduction import Reproduction, Stock
-from repeat_xai.paper.tables import TABLES
-from repeat_xai.report import expect_free
-from repeat_xai.store import Store
+from repeat_xai.experiments.campaign import Campaign
+from repeat_xai.experiments.paper.presets import PRESETS
+from repeat_xai.experiments.paper.printed_figures import FIGURES
+from repeat_xai.experiments.paper.printed_tables import TABLES
+from repeat_xai.experiments.paper.reproduction import Reproduction, Stock
+from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.worker import Worker
+from repeat_xai.files.atomic import sweep
+from repeat_xai.output.page import expect_free
+from repeat_xai.output.paper_figures import drawn
+from repeat_xai.output.paper_figures.figure_request import Asked
+from repeat_xai.output.results_folder import Printed
 
 
 def reproduce(

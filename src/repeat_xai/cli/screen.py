@@ -9,17 +9,17 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.explain import found
-from repeat_xai.cli.run import expect_size, filled, interruptible, tell_of_page
-from repeat_xai.detect import AGGREGATES
-from repeat_xai.encoders import load_encoder
+from repeat_xai.cli.explain_progress import expect_size, filled, interruptible, tell_of_page
+from repeat_xai.data.images import Protocol
+from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.errors import choose
-from repeat_xai.explain.repeat import Repeat
-from repeat_xai.gallery import Gallery
-from repeat_xai.images import Protocol
-from repeat_xai.importance.relax import Relax
-from repeat_xai.provenance import configuration
-from repeat_xai.report import expect_free, screened
-from repeat_xai.screen import ranked, scored, statement, write
+from repeat_xai.methods.provenance import configuration
+from repeat_xai.methods.relax import Relax
+from repeat_xai.methods.repeat import Repeat
+from repeat_xai.metrics.detection import AGGREGATES
+from repeat_xai.output.page import expect_free, screened
+from repeat_xai.output.results_folder import Gallery
+from repeat_xai.output.screening import ranked, scored, statement, write
 
 
 def screen(

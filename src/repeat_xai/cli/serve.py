@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai import serve as room
+from repeat_xai import app as room
 
 
 def serve(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from repeat_xai.encoders import timm
-from repeat_xai.encoders.module import TorchEncoder
+from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.encoders.weights import fit, read_weights
 
 NAME = "efficientnet_lite0"

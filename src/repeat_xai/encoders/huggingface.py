@@ -18,11 +18,11 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.encoders import processor
-from repeat_xai.encoders.module import POOLS, Pooled, TorchEncoder, pooled
+from repeat_xai.encoders import huggingface_preprocessing as processor
+from repeat_xai.encoders.torch_encoder import POOLS, Pooled, TorchEncoder, pooled
 from repeat_xai.encoders.weights import described
 from repeat_xai.errors import ConfigurationError, EncoderError, choose, reason
-from repeat_xai.files import read_json
+from repeat_xai.files.atomic import read_json
 from repeat_xai.types import Preprocessing
 
 TWO_TOWERS = ("clip", "siglip")

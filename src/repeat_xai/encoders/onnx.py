@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, final
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.calls import tell
 from repeat_xai.encoders import export
+from repeat_xai.encoders.calls import tell
 from repeat_xai.encoders.codes import features_of
-from repeat_xai.encoders.module import IMAGENET, POOLS, evaluating, pooled, sized
 from repeat_xai.encoders.onnx_files import files_of
+from repeat_xai.encoders.torch_encoder import IMAGENET, POOLS, evaluating, pooled, sized
 from repeat_xai.encoders.weights import described
 from repeat_xai.errors import EncoderError, choose, lacks_memory, reason
 from repeat_xai.types import Preprocessing

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repeat_xai.errors import EncoderError, OutputError, reason
-from repeat_xai.files import opened
+from repeat_xai.files.atomic import opened
 
 if TYPE_CHECKING:
     import onnx

@@ -15,7 +15,7 @@ from timm.layers import SelectAdaptivePool2d
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-from repeat_xai.encoders.module import POOLS, Pooled, TorchEncoder
+from repeat_xai.encoders.torch_encoder import POOLS, Pooled, TorchEncoder
 from repeat_xai.encoders.weights import described, fit, read_weights
 from repeat_xai.errors import ConfigurationError, EncoderError, reason
 from repeat_xai.types import Preprocessing

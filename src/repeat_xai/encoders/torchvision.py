@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torchvision.models import WeightsEnum
 from torchvision.models.feature_extraction import create_feature_extractor
 
-from repeat_xai.encoders.module import Pooled, TorchEncoder, sized
+from repeat_xai.encoders.torch_encoder import Pooled, TorchEncoder, sized
 from repeat_xai.encoders.weights import described, fit, read_weights
 from repeat_xai.errors import EncoderError, reason
 from repeat_xai.types import Preprocessing

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.errors import EncoderError, OutputError, reason
-from repeat_xai.files import opened
+from repeat_xai.files.atomic import opened
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "teacher", "student")
 """Keys under which training scripts tuck the weights away."""

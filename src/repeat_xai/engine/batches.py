@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.calls import metering, tell
+from repeat_xai.encoders.calls import metering, tell
 from repeat_xai.encoders.codes import checked
-from repeat_xai.engine.conduct import conduct_of
-from repeat_xai.engine.forward import HALVES, Batch, at_most, forward_of, renew, too_many
+from repeat_xai.engine.masks import Basis, Draws, Grid, sent
 from repeat_xai.engine.precision import rounding
+from repeat_xai.engine.runtimes import HALVES, Batch, at_most, forward_of, renew, too_many
+from repeat_xai.engine.steadiness import conduct_of
 from repeat_xai.errors import ConfigurationError, EncoderError, lacks_memory, reason
-from repeat_xai.masks import Basis, Draws, Grid, sent
 from repeat_xai.types import Encoder, Image, Kernel
 
 if TYPE_CHECKING:

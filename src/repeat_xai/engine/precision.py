@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from repeat_xai.encoders.module import TorchEncoder
-from repeat_xai.engine.forward import HALVES, Batch, eager, remembered
+from repeat_xai.encoders.torch_encoder import TorchEncoder
+from repeat_xai.engine.masks import Basis, Draws
+from repeat_xai.engine.runtimes import HALVES, Batch, eager, remembered
 from repeat_xai.errors import ConfigurationError, lacks_memory
-from repeat_xai.masks import Basis, Draws
 from repeat_xai.types import Encoder, Kernel
 
 if TYPE_CHECKING:

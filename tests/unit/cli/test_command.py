@@ -20,7 +20,7 @@ from command import SMALL, run_here
 from skimage import data
 
 import repeat_xai as rx
-from repeat_xai import gallery
+from repeat_xai.output import results_folder as gallery
 
 demo = importlib.import_module("repeat_xai.cli.demo")
 COMMAND = [str(Path(sys.executable).parent / "repeat-xai")]

@@ -9,7 +9,8 @@ import pytest
 from command import run_here
 from skimage import data
 
-from repeat_xai.store import MapStore, Store
+from repeat_xai.experiments.store.map_store import MapStore
+from repeat_xai.experiments.store.row_store import Store
 
 FEW = ["--masks", 16, "--repeats", 2, "--encoder", "torchvision:squeezenet1_1=random", "--device", "cpu"]
 FEW += ["--protocol", "encoder", "--size", 64]

@@ -9,10 +9,11 @@ from command import run_here
 from crews import network, pictures
 
 import repeat_xai as rx
-from repeat_xai.calls import metering
-from repeat_xai.evaluate import METRICS, Metric, complexity
-from repeat_xai.experiment import run
-from repeat_xai.store import MapStore, Store
+from repeat_xai.encoders.calls import metering
+from repeat_xai.experiments import making_rows as run
+from repeat_xai.experiments.store.map_store import MapStore
+from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.metrics import METRICS, Metric, complexity
 
 IMAGES = 4
 

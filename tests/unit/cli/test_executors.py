@@ -7,12 +7,12 @@ import torch
 from command import run_here
 from crews import network, pictures
 
-from repeat_xai.cli.executors import devices, executor_of
+from repeat_xai.cli.executor_options import devices, executor_of
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiment.local import Local
-from repeat_xai.experiment.processes import Processes
-from repeat_xai.experiment.ray import RayExecutor
-from repeat_xai.experiment.worker import Worker
+from repeat_xai.experiments.executors.local import Local
+from repeat_xai.experiments.executors.processes import Processes
+from repeat_xai.experiments.executors.ray_executor import RayExecutor
+from repeat_xai.experiments.worker import Worker
 
 
 @pytest.fixture

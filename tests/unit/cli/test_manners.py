@@ -16,10 +16,10 @@ from serving import until
 
 from repeat_xai import __version__
 from repeat_xai.cli import ending_as_by_ctrl_c, interrupt, main
-from repeat_xai.cli.app import COMMANDS
-from repeat_xai.cli.examples import EXAMPLES
-from repeat_xai.cli.run import interruptible
-from repeat_xai.experiment.cluster import uninterrupted
+from repeat_xai.cli.commands import COMMANDS
+from repeat_xai.cli.explain_progress import interruptible
+from repeat_xai.cli.help_examples import EXAMPLES
+from repeat_xai.experiments.executors.ray_cluster import uninterrupted
 
 COMMAND = str(Path(sys.executable).parent / "repeat-xai")
 QUICK = ["--estimator", "exact", "--masks", "6", "--repeats", "2", *SMALL]

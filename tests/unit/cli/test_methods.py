@@ -8,8 +8,8 @@ import pytest
 from command import SMALL, run_here
 
 import repeat_xai as rx
-from repeat_xai import plot
-from repeat_xai.methods import METHODS
+from repeat_xai.methods.method_names import METHODS
+from repeat_xai.output import figures as plot
 
 FEW = ["--estimator", "exact", "--masks", 6, "--repeats", 2, "--passes", 2, "--samples", 12]
 

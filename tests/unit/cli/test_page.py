@@ -7,7 +7,7 @@ import pytest
 from command import SMALL, run_here
 from skimage import data
 
-from repeat_xai.report import folder
+from repeat_xai.output.page import images_page as folder
 
 FAST = ["--estimator", "exact", "--masks", "4", "--repeats", "2"]
 OURS = '<meta name="generator" content="repeat-xai '

@@ -13,8 +13,8 @@ from command import SMALL, run_here
 from skimage import data
 
 import repeat_xai as rx
-from repeat_xai.gallery import Files
-from repeat_xai.screen import Ranked, Score, ranked, write
+from repeat_xai.output.image_results import Files
+from repeat_xai.output.screening import Ranked, Score, ranked, write
 
 FEW = ["--masks", 40, "--repeats", 2]
 

@@ -11,8 +11,9 @@ import torchvision
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.encoders import names
 from repeat_xai.encoders import torchvision as room
+from repeat_xai.encoders.load_encoder import names
+from repeat_xai.encoders.torch_encoder import Pooled
 
 batch = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(0))
 
@@ -99,10 +100,10 @@ def test_pools_of_a_feature_map_and_of_tokens():
     tokens = torch.tensor([[[9.0], [1.0], [2.0], [6.0]]])
     expected = {"avg": ([2.5, 2.0], [3.0]), "max": ([4.0, 8.0], [6.0]), "flatten": ([1, 2, 3, 4, 0, 0, 0, 8], None)}
     for pool, (of_maps, of_tokens) in expected.items():
-        pooled = rx.encoders.module.Pooled(nn.Identity(), pool, prefix_tokens=1)
+        pooled = Pooled(nn.Identity(), pool, prefix_tokens=1)
         assert pooled(maps)[0].tolist() == of_maps
         assert of_tokens is None or pooled(tokens)[0].tolist() == of_tokens
-    assert rx.encoders.module.Pooled(nn.Identity(), "cls", prefix_tokens=1)(tokens).tolist() == [[9.0]]
+    assert Pooled(nn.Identity(), "cls", prefix_tokens=1)(tokens).tolist() == [[9.0]]
     swin = rx.load_encoder("timm:swin_tiny_patch4_window7_224", weights="random", pool="avg")
     assert swin(batch).shape == (2, 768)
 

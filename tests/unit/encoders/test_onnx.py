@@ -9,7 +9,7 @@ from torch import nn
 
 import repeat_xai as rx
 from repeat_xai.encoders import onnx
-from repeat_xai.engine import forward
+from repeat_xai.engine import runtimes as forward
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -1,0 +1,131 @@
+"""Images explained before the user's eyes: a bar, and a line for each image."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from repeat_xai.cli import INTERRUPTED
+from repeat_xai.data.images import SIDE, Protocol
+from repeat_xai.encoders.calls import listening
+from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
+from repeat_xai.files.atomic import sweep
+from repeat_xai.output.page import expect_free, explained
+from repeat_xai.output.results_folder import Gallery, Outcome, compare
+
+
+def expect_size(protocol: Protocol, size: int | None) -> None:
+    """Refuse a size that the protocol would not heed."""
+    if protocol == "paper" and size not in (None, SIDE):
+        raise ConfigurationError(
+            f"--protocol paper shows encoders {SIDE}×{SIDE} pixels; --size is for --protocol encoder"
+        )
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End the command in a line that says how to go on when it is interrupted; what is done stays done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("repeat-xai: interrupted; run the same command again to go on", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
+    """Fill the galleries, tell of each image, draw those of several side by side, write the page; the exit status."""
+    failed = False
+    expect_free(out)
+    sweep(out)
+    with interruptible():
+        found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
+        for each in zip(*found, strict=True):
+            if len(each) > 1 and not any(outcome.error for outcome in each):
+                failed |= not _compared(each, out, as_json=as_json)
+        tell_of_page(explained(found, out), as_json=as_json)
+    return 1 if failed or any(outcome.error for outcomes in found for outcome in outcomes) else 0
+
+
+def tell_of_page(page: Path | None, *, as_json: bool = False) -> None:
+    """Where to look, for a person."""
+    if page is not None and not as_json:
+        typer.echo(f"Open {page.resolve()} in a browser to look into them")
+
+
+def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:
+    path = outcomes[0].path
+    try:
+        picture = compare(outcomes, out)
+    except RepeatError as error:
+        typer.echo(f"repeat-xai: {error}", err=True)
+        return False
+    line = {"image": str(path), "comparison": str(picture)}
+    typer.echo(json.dumps(line) if as_json else in_one_line(f"{path}: {picture}"))
+    return True
+
+
+def filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Outcome]:
+    """Fill a gallery and tell of each image."""
+    outcomes, calls = [], gallery.method.calls or 0
+    with _progress() as progress, listening(lambda made: progress.advance(task, made)):
+        task = progress.add_task(f"1 of {len(paths)}", total=calls * len(paths) or None)
+        for number, outcome in enumerate(gallery.fill(paths), start=1):
+            outcomes.append(outcome)
+            _tell(progress, outcome, as_json=as_json)
+            progress.update(task, description=f"{min(number + 1, len(paths))} of {len(paths)}")
+            used = outcome.record["encoder_calls"] if outcome.record else calls
+            progress.update(task, total=progress.tasks[0].completed + used * (len(paths) - number) or None)
+    return outcomes
+
+
+def _tell(progress: Progress, outcome: Outcome, *, as_json: bool) -> None:
+    path, files, record = outcome.path, outcome.files, outcome.record or {}
+    name = in_one_line(str(path))
+    if outcome.flaw:
+        progress.console.print(Text(in_one_line(f"repeat-xai: {outcome.flaw}, made again")), soft_wrap=True)
+    if outcome.error is not None:
+        text = str(outcome.error)
+        text = text if text.startswith(name) else f"{name}: {text}"
+        if as_json:
+            _print(progress, json.dumps({"image": str(path), "error": text}))
+        progress.console.print(Text(f"repeat-xai: {text}"), soft_wrap=True)
+    elif as_json and files is not None:
+        where = {part: str(file) for part, file in files._asdict().items()}
+        cost = {key: record[key] for key in ("encoder_calls", "seconds", "seed")}
+        _print(progress, json.dumps({"image": str(path), "already_done": outcome.before} | where | cost))
+    elif files is not None:
+        done = f"{record['encoder_calls']:,} encoder calls, {record['seconds']:.1f} s"
+        _print(progress, in_one_line(f"{path}: {files.panel} ({'already done' if outcome.before else done})"))
+
+
+def _print(progress: Progress, line: str) -> None:
+    """A line to standard output, above the bar where both are on the same screen."""
+    if sys.stdout.isatty() and progress.console.is_terminal:
+        progress.console.print(Text(line), soft_wrap=True)
+    else:
+        typer.echo(line)
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), _Calls(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal)
+
+
+@final
+class _Calls(ProgressColumn):
+    """Encoder calls made, of how many, and how fast."""
+
+    def render(self, task: Task) -> Text:
+        rate = f" {task.speed:.0f}/s" if task.speed else ""
+        total = f"/{task.total:,.0f}" if task.total else ""
+        return Text(f"{task.completed:,.0f}{total} calls{rate}")

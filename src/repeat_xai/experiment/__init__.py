@@ -1,1 +1,0 @@
-"""Many images under many settings: rows, and tables made of them."""

@@ -1,0 +1,1 @@
+"""Experiments explain and judge many images under many settings, and keep the results in a store."""

@@ -1,0 +1,136 @@
+"""Methods × encoders × metrics on a dataset: the sheets to be filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import final, get_args
+
+from repeat_xai.data.images import Protocol
+from repeat_xai.errors import ConfigurationError, at_least, choose
+from repeat_xai.experiments.columns import FAITHFULNESS, ROBUSTNESS, Column, Emprt, Mean, OverRuns
+from repeat_xai.experiments.detection_columns import JUDGES, SHARES, Detection, Poison
+from repeat_xai.experiments.measures import Robustness
+from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.experiments.table import Sheet, cases, distinct, lines_of
+from repeat_xai.methods.method_names import Method
+from repeat_xai.metrics import METRICS
+from repeat_xai.metrics.detection import AGGREGATES, BASELINES
+from repeat_xai.metrics.emprt import Of
+from repeat_xai.seeds import expect_seed
+
+MOST_RUNS = 1000
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What is asked for."""
+
+    dataset: str
+    against: tuple[str, ...] = ()
+    """Datasets to be told from it."""
+    networks: tuple[Network, ...] = (Network(),)
+    methods: Mapping[str, Method] = field(hash=False)
+    metrics: tuple[str, ...] = ("complexity",)
+    baseline: str | None = None
+    """The method that the others are compared with."""
+    protocol: Protocol = "paper"
+    seed: int = 0
+    runs: int = 1
+    """How often, with other seeds; if more than once, the deviation over them is told as well."""
+    draws: int = 200
+    """Disturbances of an image, for robustness."""
+    aggregate: str = "mean"
+    """A map's uncertainty in a number, for `ood`."""
+
+    def __post_init__(self) -> None:
+        at_least("runs", self.runs, 1, MOST_RUNS)
+        at_least("draws", self.draws, 1)
+        expect_seed(self.seed)
+        for metric in self.metrics:
+            choose("metric", metric, (*METRICS, *COLUMNS, *SHEETS))
+        if not self.against and (asked := [name for name in self.metrics if name in ACROSS]):
+            raise ConfigurationError(f"{', '.join(asked)}: compares datasets; say which by --against")
+        distinct(self.networks)
+        names = [Path(name).name for name in (self.dataset, *self.against)]
+        if len(set(names)) < len(names):
+            raise ConfigurationError(f"two datasets have the same name among {', '.join(names)}; rename one")
+        if "emprt" in self.metrics and any(network.name.startswith("onnx:") for network in self.networks):
+            raise ConfigurationError("emprt randomises weights, which an ONNX file does not let us; leave one out")
+        poisoned = self.dataset == "cifar10" and all(name.startswith("cifar10+") for name in self.against)
+        if "poison" in self.metrics and not poisoned:
+            raise ConfigurationError("poison needs --dataset cifar10 and poisoned ones, as cifar10+tap, in --against")
+        choose("aggregate", self.aggregate, AGGREGATES)
+        if self.baseline is not None:
+            choose("baseline", self.baseline, self.methods)
+
+    @property
+    def base(self) -> Setting:
+        """What all settings have in common."""
+        first = next(iter(self.methods.values()))
+        return Setting(dataset=self.dataset, method=first, protocol=self.protocol, seed=self.seed)
+
+    @property
+    def sheets(self) -> list[Sheet]:
+        """The main table, and one for each metric that asks for its own."""
+        columns = [column for name in self.metrics for column in self._columns(name)]
+        if self.runs > 1:
+            columns += [OverRuns(column=column, runs=self.runs) for column in columns]
+        found = [sheet for name in self.metrics if name in SHEETS for sheet in SHEETS[name](self)]
+        if columns:
+            lines = cases(self.base, self.networks, lines_of(self.methods))
+            title = f"Methods on {self.dataset}"
+            found.insert(0, Sheet(name="evaluation", title=title, cases=lines, columns=columns, baseline=self.baseline))
+        return found
+
+    def _columns(self, name: str) -> list[Column]:
+        """Those of the main table that a metric asks for."""
+        if name in COLUMNS or name not in METRICS:
+            return COLUMNS[name](self) if name in COLUMNS else []
+        maps: tuple[Of, ...] = get_args(Of) if METRICS[name].needs == "maps" else ("importance",)
+        return [Mean(metric=name, of=of) for of in maps]
+
+
+def _ood(asked: Evaluation) -> list[Column]:
+    return [Detection(against=other, by=by, aggregate=asked.aggregate) for other in asked.against for by in JUDGES]
+
+
+def _codes(asked: Evaluation) -> list[Sheet]:
+    """The codes alone, without any explanation."""
+    sheet = Sheet(
+        name="codes",
+        title=f"Codes alone, {asked.dataset} against others; the first half of it is the reference",
+        cases=cases(asked.base, asked.networks, lines_of({"codes": asked.base.method})[:1]),
+        columns=[Detection(against=other, baseline=name) for other in asked.against for name in BASELINES],
+    )
+    return [sheet]
+
+
+def _poison(asked: Evaluation) -> list[Sheet]:
+    """By share of poisoned images, as the paper's appendix has it."""
+    lines = cases(asked.base, asked.networks, lines_of(asked.methods))
+    both = {(e, f"{label}, {of}"): case._replace(of=of) for (e, label), case in lines.items() for of in get_args(Of)}
+    return [
+        Sheet(
+            name=f"poison-{Path(other.partition('+')[2]).stem}",
+            title=f"AUROC of the mixture against {other}, by share of poisoned images",
+            cases=both,
+            columns=[Poison(against=other, share=share) for share in SHARES],
+        )
+        for other in asked.against
+    ]
+
+
+COLUMNS: dict[str, Callable[[Evaluation], list[Column]]] = {
+    "emprt": lambda _: [Emprt(of=of) for of in get_args(Of)],
+    "local_lipschitz": lambda asked: [replace(ROBUSTNESS, measure=Robustness(draws=asked.draws))],
+    "deletion": lambda _: [FAITHFULNESS["deletion"]],
+    "insertion": lambda _: [FAITHFULNESS["insertion"]],
+    "ood": _ood,
+}
+"""What stands in columns of the main table, beside the metrics of maps."""
+SHEETS: dict[str, Callable[[Evaluation], list[Sheet]]] = {"codes": _codes, "poison": _poison}
+"""Metrics with tables of their own."""
+ACROSS = ("ood", *SHEETS)

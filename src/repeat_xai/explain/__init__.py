@@ -1,1 +1,0 @@
-"""Importance with uncertainty, one method a file."""

@@ -1,0 +1,1 @@
+"""Results for people to read: figures, pages, tables and folders of results."""

@@ -1,0 +1,40 @@
+"""A template → a page in one file: style and scripts in it, and a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from repeat_xai.version import __version__
+
+GENERATOR = "repeat-xai"
+
+
+def filled(template: str, scripts: Sequence[str], context: Mapping[str, Any]) -> Iterator[str]:
+    """The page as text, piece by piece."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "allow_nan": False}
+    style = _asset("style.css")
+    script = '"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in scripts)
+    about = {
+        "generator": f"{GENERATOR} {__version__}",
+        "style": Markup(style),
+        "script": Markup(script),
+        "policy": f"default-src 'none'; img-src data: blob:; style-src {_digest(style)}; script-src {_digest(script)}",
+    }
+    yield from environment.from_string(_asset(template)).generate({**about, **context})
+
+
+def _asset(name: str) -> str:
+    return files("repeat_xai.output.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """Only this very text may run: a name with a script in it could not, even if it came through as one."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,7 +1,0 @@
-"""Explanations → a page to look into them, in one file that needs nothing else. Nothing is explained here."""
-
-from repeat_xai.report.folder import expect_free, explained, screened
-from repeat_xai.report.notebook import frame, picture
-from repeat_xai.report.results import Written, tabulated
-
-__all__ = ["Written", "expect_free", "explained", "frame", "picture", "screened", "tabulated"]

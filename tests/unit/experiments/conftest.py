@@ -1,0 +1,21 @@
+"""Work for executors: pictures in a folder, and one who knows what their rows are called."""
+
+import pytest
+from crews import PICTURES, work_in
+
+from repeat_xai.experiments.worker import Worker
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("place")
+
+
+@pytest.fixture(scope="module")
+def worker(place):
+    return Worker(device="cpu", root=place)
+
+
+@pytest.fixture(scope="module")
+def work(place):
+    return work_in(place, PICTURES)

@@ -1,0 +1,197 @@
+"""Columns of a table, on rows whose numbers are known."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from rows import found, row
+
+import repeat_xai as rx
+from repeat_xai.experiments.columns import Case, Emprt, Mean, OverRuns
+from repeat_xai.experiments.detection_columns import Detection, Poison
+from repeat_xai.experiments.measures import Codes, Maps, Robustness, maps_of, scored
+from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.methods.once import Once
+from repeat_xai.metrics import METRICS
+from repeat_xai.metrics.detection import mixture, quality
+
+NEED_MASKS = tuple(name for name, metric in METRICS.items() if metric.needs == "masks")
+CASE = Case(Setting(dataset="known", method=rx.Relax()))
+BINARY = CASE._replace(votes="binary")
+
+
+def test_a_mean_is_of_what_is_defined_and_counts_the_rest():
+    rows = found({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
+    cell = Mean(metric="complexity").cell(CASE, rows)
+    assert (cell.mean, cell.images, cell.undefined) == (1.5, 2, 2)
+    assert Mean(metric="complexity").better == "lower"
+
+
+def test_binary_votes_are_read_from_the_share_of_votes():
+    scores = {"complexity.uncertainty": 9.0, "complexity.vote_variance": 5.0}
+    rows = found({("known", False, 0): [scores] * 3})
+    column = Mean(metric="complexity", of="uncertainty")
+    assert (column.cell(CASE, rows).mean, column.cell(BINARY, rows).mean) == (9.0, 5.0)
+
+
+def test_emprt_is_the_relative_change_image_by_image():
+    trained, random = (
+        [{"resolved_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
+    )
+    rows = found({("known", False, 0): trained, ("known", True, 0): random})
+    assert Emprt().values(CASE, rows)[:2].tolist() == [0.5, -0.25]
+    assert Emprt().cell(CASE, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
+        "mean": 0.125, "deviation": 0, "low": 0, "high": 0, "images": 2, "undefined": 1,
+    }  # fmt: skip
+    assert [s.network.randomise for s in Emprt(randomise="full").settings(CASE)] == [None, "full"]
+
+
+def values(name, numbers):
+    return [{name: float(v)} for v in numbers]
+
+
+@pytest.fixture
+def two():
+    generator = torch.Generator().manual_seed(0)
+    known, unknown = torch.rand(30, generator=generator), 0.4 + torch.rand(20, generator=generator)
+    sets = {
+        ("known", False, 0): values("mean.uncertainty", known),
+        ("other", False, 0): values("mean.uncertainty", unknown),
+    }
+    return known.double(), unknown.double(), found(sets)
+
+
+@pytest.mark.parametrize("by", ["auroc", "aupr", "fpr95"])
+def test_detection_is_the_quality_of_the_scores(two, by):
+    known, unknown, rows = two
+    cell = Detection(against="other", by=by).cell(CASE, rows)
+    assert cell.mean == pytest.approx(getattr(quality(known, unknown), by), abs=1e-12)
+    assert cell.low <= cell.mean <= cell.high
+    assert cell.images == 50
+
+
+def test_the_posterior_is_that_of_the_mixture_of_both(two):
+    known, unknown, rows = two
+    split = mixture(torch.cat((known, unknown)), seed=0)
+    expected = quality(split.posterior(known), split.posterior(unknown)).auroc
+    assert Detection(against="other", by="posterior").cell(CASE, rows).mean == pytest.approx(expected, abs=1e-9)
+
+
+def test_too_few_images_or_none_give_no_number_and_no_error():
+    sets = {("known", False, 0): values("mean.uncertainty", [1.0]), ("other", False, 0): [None, None]}
+    cell = Detection(against="other").cell(CASE, found(sets))
+    assert (cell.mean, cell.images, cell.undefined) == (None, 0, 2)
+    sets["other", False, 0] = values("mean.uncertainty", [2.0])
+    assert Detection(against="other", by="posterior").cell(CASE, found(sets)).mean is None
+    assert Poison(against="other", share=0.5).cell(CASE, found(sets)).mean is None
+    assert Detection(against="other").cell(CASE, found(sets)).mean == 1.0
+
+
+def test_codes_are_judged_against_the_first_half_of_the_known():
+    generator = torch.Generator().manual_seed(0)
+    near, far = torch.randn(20, 3, generator=generator), torch.randn(6, 3, generator=generator)
+    near[:, 0] += 10
+    far[:, 1] += 10
+
+    def rows(setting):
+        assert isinstance(setting.measure, Codes)
+        codes = near if setting.dataset == "known" else far
+        return [row(str(n), code=tuple(code.tolist())) for n, code in enumerate(codes)]
+
+    column = Detection(against="other", baseline="nearest")
+    known, unknown = column.scores(CASE, rows)
+    assert (len(known), len(unknown)) == (10, 6)
+    assert column.cell(CASE, rows).mean == 1.0
+
+    def some(setting):
+        return [None if int(one.key) % 5 == 0 else one for one in rows(setting)]
+
+    cell = column.cell(CASE, some)
+    assert (cell.images, cell.undefined) == (8 + 4, 4 + 2)
+
+
+def test_poison_is_found_by_the_map_the_line_is_about():
+    sets = {
+        ("known", False, 0): [{"mean.uncertainty": float(v), "mean.importance": float(v)} for v in range(20)],
+        ("cifar10+x", False, 0): [{"mean.uncertainty": v + 100.0, "mean.importance": float(v)} for v in range(20)],
+    }
+    column = Poison(against="cifar10+x", share=0.5)
+    assert column.cell(CASE, found(sets)).mean == 1.0
+    assert column.cell(CASE._replace(of="importance"), found(sets)).mean < 0.9
+    assert column.title == "50%"
+
+
+def test_over_runs_is_the_mean_and_deviation_of_the_runs_means():
+    sets = {("known", False, seed): values("complexity.importance", [v, v + 2]) for seed, v in ((0, 1), (1, 2), (2, 6))}
+    cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, found(sets))
+    assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
+    assert cell.deviation == pytest.approx(math.sqrt(7))
+
+
+def test_over_runs_counts_what_failed_in_any_and_says_nothing_if_one_is_missing():
+    column = OverRuns(column=Mean(metric="complexity"), runs=3)
+    sets = {("known", False, seed): values("complexity.importance", [seed, seed]) for seed in range(3)}
+    sets["known", False, 2][0] = None
+    cell = column.cell(CASE, found(sets))
+    assert (cell.mean, cell.images, cell.undefined) == (1.0, 1, 1)
+    sets["known", False, 1] = [None, None]
+    cell = column.cell(CASE, found(sets))
+    assert (cell.mean, cell.deviation, cell.undefined) == (None, None, 3)
+
+
+def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):
+    explanation = rx.Repeat(estimator="exact", repeats=4, base=rx.Relax(masks=40))(encoder, image, seed=0)
+    mask = torch.zeros(24, 20, dtype=torch.bool)
+    mask[4:12, 10:18] = True
+    scores = scored(maps_of(explanation), mask)
+    share = explanation.vote_share
+    assert scores["complexity.importance"] == rx.metrics.complexity(explanation.importance).item()
+    assert scores["complexity.vote_variance"] == rx.metrics.complexity(share * (1 - share)).item()
+    assert scores["pointing_game.importance"] == rx.metrics.pointing_game(explanation.importance, mask).item()
+    assert scores["mean.uncertainty"] == pytest.approx(explanation.uncertainty.double().mean().item(), abs=1e-12)
+    without_mask = scored(maps_of(explanation), None)
+    assert without_mask.keys() == scores.keys()
+    assert all(math.isnan(value) == name.startswith(NEED_MASKS) for name, value in without_mask.items())
+
+
+def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
+    explanation = rx.Relax(masks=40).explain(encoder, image, seed=0)
+    assert scored(maps_of(explanation), None)["resolved_entropy.importance"] > 3
+    flat = replace(explanation, importance=1 - 1e-6 * explanation.importance)
+    assert math.isnan(scored(maps_of(flat), None)["resolved_entropy.importance"])
+    constant = replace(explanation, uncertainty=torch.zeros(24, 20))
+    assert scored(maps_of(constant), None)["resolved_entropy.uncertainty"] == 0
+
+
+def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
+    explanation = Once(base=rx.Saliency())(encoder, image, seed=0)
+    assert explanation.uncertainty.isnan().all()
+    assert torch.equal(explanation.importance, rx.Saliency()(encoder, image, seed=0).float())
+    scores = scored(maps_of(explanation), None)
+    assert {name.partition(".")[2] for name in scores} == {"importance", "uncertainty"}
+    assert all(math.isnan(value) for name, value in scores.items() if name.endswith(".uncertainty"))
+    with pytest.raises(rx.RepeatError, match="base must be an importance method"):
+        Once(base=rx.Saliency)
+
+
+def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
+    from repeat_xai.data.dataset import Dataset, Sample
+
+    dataset = Dataset(name="known", keys=["a"], load=lambda _: Sample(picture=Path("none")))
+    setting = CASE.setting
+    assert setting.about(dataset, encoder) == replace(setting, first=3).about(dataset, encoder)
+    assert setting.about(dataset, encoder) != replace(setting, seed=1).about(dataset, encoder)
+    assert setting.about(dataset, encoder) != replace(setting, measure=Robustness(draws=3)).about(dataset, encoder)
+    codes = (replace(setting, measure=Codes(), method=m).about(dataset, encoder) for m in (rx.Relax(), rx.Repeat()))
+    assert next(codes) == next(codes)
+    assert setting.measure == Maps()
+
+
+def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
+    network = Network(name="timm:vit_tiny_patch16_384", weights="random", fit=224)
+    assert network.load("cpu").preprocessing.size == (224, 224)
+    assert network.label == "vit_tiny_patch16_384"
+    assert Network(name="onnx:some/where/mine.onnx").label == "mine"
+    assert Network(name="hf:facebook/dinov2-small").label == "dinov2-small"

@@ -1,0 +1,25 @@
+"""Encoders as they are written."""
+
+from dataclasses import replace
+
+import pytest
+
+from repeat_xai.cli.evaluate import network_of
+from repeat_xai.experiments.settings import Network
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "weights"),
+    [
+        ("efficientnet_lite0", "efficientnet_lite0", None),
+        ("torchvision:alexnet=random", "torchvision:alexnet", "random"),
+        (" timm:resnet50 = a/b=c.safetensors ", "timm:resnet50", "a/b=c.safetensors"),
+        ("onnx:runs/lr=3.onnx", "onnx:runs/lr=3.onnx", None),
+        ("hf:facebook/dinov2-small", "hf:facebook/dinov2-small", None),
+    ],
+)
+def test_an_encoder_is_a_name_or_a_name_with_weights(text, name, weights):
+    network = Network.of(text, size=32)
+    assert (network.name, network.weights, network.size) == (name, weights, 32)
+    assert Network.of(str(network), size=32) == network
+    assert network_of(text, "paper", 32) == replace(network, fit=224)
