@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 import torch
 from torch import Tensor
 
-from repeat_xai.engine.kernels import Linear
+from repeat_xai.engine.kernels import Kernel, Linear
 from repeat_xai.engine.masks import Basis
 from repeat_xai.engine.scheduler import Answer, only
 from repeat_xai.methods.fast_estimator import FEWEST, Pool, Pooled, regression, resample
@@ -23,7 +23,7 @@ from repeat_xai.methods.provenance import Maps, configuration, explained
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image, Kernel, Preprocessing
+from repeat_xai.types import Encoder, Explanation, Image, Preprocessing
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -140,15 +140,11 @@ def _protocol(preprocessing: Preprocessing, protocol: Protocol) -> Preprocessing
 
 def _prepare(name: str, digest: str, picture: PIL.Image.Image, how: Preprocessing) -> Image:
     width, height = picture.size
-    rows, columns = _resized(height, width, how.resize)
+    rows, columns = how.resized(height, width)
+    y, x = how.crop_corner(rows, columns)
     bottom, right = how.size
-    if rows < bottom or columns < right:
-        raise ConfigurationError(f"cannot crop {right}×{bottom} from a picture resized to {columns}×{rows}")
     if rows * columns > MOST_PIXELS:
         raise ImageError(f"{name}: {width}×{height} pixels is too long and thin; crop it first")
-    small = picture.resize((columns, rows), PIL.Image.Resampling[how.interpolation.upper()])
-    y, x = round((rows - bottom) / 2), round((columns - right) / 2)
-    seen = small.crop((x, y, x + right, y + bottom))
     photo = Photo(
         name=name,
         picture=_drawing(picture),
@@ -156,29 +152,7 @@ def _prepare(name: str, digest: str, picture: PIL.Image.Image, how: Preprocessin
         box=(x * width / columns, y * height / rows, (x + right) * width / columns, (y + bottom) * height / rows),
         digest=digest,
     )
-    return Image(pixels=_normalised(seen, how), preprocessing=how, photo=photo)
-
-
-def _resized(height: int, width: int, resize: int | tuple[int, int]) -> tuple[int, int]:
-    """The shorter side to `resize` and the other in proportion, as torchvision and timm do."""
-    if isinstance(resize, tuple):
-        return resize
-    short, long = min(height, width), max(height, width)
-    longer = int(resize * long / short)
-    return (resize, longer) if height <= width else (longer, resize)
-
-
-def _normalised(picture: PIL.Image.Image, how: Preprocessing) -> Float[Tensor, "channels height width"]:
-    channels = len(how.mean)
-    if channels not in (1, 3):
-        raise ImageError(f"a photo cannot fill an encoder of {channels} channels; give a normalised tensor")
-    if channels == 1 and picture.mode == "RGB":
-        picture = picture.convert("L")
-    values = torch.from_numpy(np.array(picture, dtype=np.float32))
-    values = values if picture.mode == "F" else values / 255
-    values = values.clamp(0, 1)[None] if values.ndim == 2 else values.permute(2, 0, 1)
-    mean, std = (torch.tensor(v)[:, None, None] for v in (how.mean, how.std))
-    return ((values.expand(channels, -1, -1) - mean) / std).contiguous()
+    return Image(pixels=how(picture), preprocessing=how, photo=photo)
 
 
 def _drawing(picture: PIL.Image.Image) -> np.ndarray:

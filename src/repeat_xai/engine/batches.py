@@ -17,12 +17,13 @@ from torch import Tensor
 
 from repeat_xai.encoders.calls import metering, tell
 from repeat_xai.encoders.codes import checked
+from repeat_xai.engine.kernels import Kernel
 from repeat_xai.engine.masks import Basis, Draws, Grid, sent
 from repeat_xai.engine.precision import rounding
 from repeat_xai.engine.runtimes import HALVES, Batch, at_most, forward_of, renew, too_many
 from repeat_xai.engine.steadiness import conduct_of
 from repeat_xai.errors import ConfigurationError, EncoderError, lacks_memory, reason
-from repeat_xai.types import Encoder, Image, Kernel
+from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
     from jaxtyping import Float

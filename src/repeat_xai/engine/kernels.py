@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,13 @@ from repeat_xai.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """Measures how similar the codes of masked copies are to the code of the whole image."""
+
+    def __call__(self, code: Float[Tensor, " dim"], codes: Float[Tensor, "masks dim"]) -> Float[Tensor, " masks"]: ...
 
 
 @final

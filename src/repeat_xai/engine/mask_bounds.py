@@ -21,12 +21,12 @@ import torch
 from torch import Tensor
 
 from repeat_xai.engine.batches import Plan
-from repeat_xai.engine.kernels import Cosine
+from repeat_xai.engine.kernels import Cosine, Kernel
 from repeat_xai.engine.masks import Basis, Grid
 from repeat_xai.engine.scheduler import Estimate, only, stream
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Image, Kernel
+from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
     from jaxtyping import Float

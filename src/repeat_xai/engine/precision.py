@@ -14,10 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.encoders.torch_encoder import TorchEncoder
+from repeat_xai.engine.kernels import Kernel
 from repeat_xai.engine.masks import Basis, Draws
 from repeat_xai.engine.runtimes import HALVES, Batch, eager, remembered
 from repeat_xai.errors import ConfigurationError, lacks_memory
-from repeat_xai.types import Encoder, Kernel
+from repeat_xai.types import Encoder
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, EncoderError
-from repeat_xai.types import Encoder, Image, Importance
+from repeat_xai.types import Encoder, Explanation, Image
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
+
+
+@runtime_checkable
+class Importance(Protocol):
+    """A base method: how much each pixel matters, from one stochastic run."""
+
+    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map: ...
+
+
+@runtime_checkable
+class Explainer(Protocol):
+    """How much each pixel matters, and how sure that is."""
+
+    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation: ...
 
 
 def deterministic(method: Importance) -> bool:

@@ -11,10 +11,10 @@ import torch
 from repeat_xai.encoders.calls import metering
 from repeat_xai.engine.scheduler import Answer, only
 from repeat_xai.errors import ConfigurationError, EncoderError
-from repeat_xai.methods.base import importance_of
+from repeat_xai.methods.base import Importance, importance_of
 from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.provenance import Maps, explained
-from repeat_xai.types import Encoder, Explanation, Image, Importance, expect, expect_encoder
+from repeat_xai.types import Encoder, Explanation, Image, expect, expect_encoder
 
 
 @final

@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from repeat_xai.engine.batches import Plan
-from repeat_xai.engine.kernels import Cosine
+from repeat_xai.engine.kernels import Cosine, Kernel
 from repeat_xai.engine.masks import Basis, Grid
 from repeat_xai.engine.scheduler import Answer, Estimate, only, stream
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.methods.provenance import Maps, explained
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image, Kernel
+from repeat_xai.types import Encoder, Explanation, Image
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map

@@ -23,14 +23,14 @@ from repeat_xai.encoders.calls import metering
 from repeat_xai.engine.masks import Basis
 from repeat_xai.engine.scheduler import Answer, Estimate, only, stream
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
-from repeat_xai.methods.base import deterministic, importance_of, name_of
+from repeat_xai.methods.base import Importance, deterministic, importance_of, name_of
 from repeat_xai.methods.fast_estimator import FEWEST, MOST_POOL, Pooled
 from repeat_xai.methods.provenance import Maps, explained
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.methods.votes import Votes, indicator, weights
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image, Importance, expect, expect_encoder
+from repeat_xai.types import Encoder, Explanation, Image, expect, expect_encoder
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map

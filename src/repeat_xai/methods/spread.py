@@ -17,7 +17,7 @@ from repeat_xai.encoders.calls import metering
 from repeat_xai.encoders.torch_state import seeded
 from repeat_xai.engine.scheduler import Answer, only
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least
-from repeat_xai.methods.base import deterministic, importance_of
+from repeat_xai.methods.base import Importance, deterministic, importance_of
 from repeat_xai.methods.bases.features import parts_of
 from repeat_xai.methods.bases.kernel_shap import KernelShap
 from repeat_xai.methods.bases.lime import Lime
@@ -25,7 +25,7 @@ from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.perturbations import Crops, Ensemble, InputDropout, Pass, Perturbation
 from repeat_xai.methods.provenance import Maps, explained
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image, Importance, expect, expect_encoder
+from repeat_xai.types import Encoder, Explanation, Image, expect, expect_encoder
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import repeat_xai as rx
+from repeat_xai.methods.base import Importance
 from repeat_xai.seeds import fold
-from repeat_xai.types import Importance
 
 
 def stack(*maps):

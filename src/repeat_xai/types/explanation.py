@@ -1,4 +1,4 @@
-"""The nouns: what goes in, what comes out, and what a part must look like to fit."""
+"""What a method says of an image: its maps, and how they were made."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, final, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, OutputError, choose, reason
+from repeat_xai.errors import ConfigurationError, OutputError, reason
 from repeat_xai.files.arrays import Kind, read_arrays
 from repeat_xai.files.atomic import json_object, writing
+from repeat_xai.types.images import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int8, UInt8
+    from jaxtyping import Float, Int8
 
     Map = Float[Tensor, "height width"]
 
-Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos"]
-
 ROUNDING = 1e-6
 """A share of votes held in float32 may miss its true value by this much."""
-MOST_SIDE = 4096
-"""Pixels of a side of an encoder's square input."""
 MOST_PIXELS = MOST_SIDE * MOST_SIDE
 """Of a map, or of the picture beside it, that is saved."""
 LONGEST_SIDE = 2**31 - 1
@@ -39,108 +36,6 @@ SAVED = dict.fromkeys(("importance", "uncertainty", "vote_share"), MAP) | {
     "provenance": TEXT,
 }
 """What the file of an explanation holds; there is no share of votes of a method that casts none."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Preprocessing:
-    """How a photo becomes what the encoder sees."""
-
-    size: tuple[int, int]
-    """Height and width of the input."""
-    resize: int | tuple[int, int]
-    """Before the centre crop to `size`: the shorter side, or height and width if the shape is not kept."""
-    interpolation: Interpolation = "bilinear"
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        choose("interpolation", self.interpolation, get_args(Interpolation))
-        if len(self.mean) != len(self.std) or not self.mean or min(self.std) <= 0:
-            raise ConfigurationError(f"mean {self.mean} and std {self.std} need a value per channel, std above zero")
-        if min(self.size) < 1:
-            raise ConfigurationError(f"size must be at least 1×1, not {self.size[0]}×{self.size[1]}")
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Photo:
-    """The picture as a person sees it, and which part of it the encoder sees."""
-
-    name: str
-    picture: UInt8[np.ndarray, "rows columns 3"] = field(repr=False)
-    """To draw on; a large photo is held smaller."""
-    size: tuple[int, int]
-    """The photo's own height and width."""
-    box: tuple[float, float, float, float]
-    """Left, top, right and bottom of the part the encoder sees, in the photo's own pixels."""
-    digest: str
-    """SHA-256 of the content: what the image's random masks are drawn from."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Image:
-    """A photo made ready for one encoder."""
-
-    pixels: Float[Tensor, "channels height width"] = field(repr=False)
-    """Normalised, so that zero is the mean colour."""
-    preprocessing: Preprocessing | None
-    """What made the pixels of the photo; None where they came as they are."""
-    photo: Photo
-
-
-@runtime_checkable
-class Encoder(Protocol):
-    """Images to codes, one code an image, with what a reader must know to make the same codes."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def weights(self) -> str: ...
-    @property
-    def pool(self) -> str: ...
-    @property
-    def preprocessing(self) -> Preprocessing: ...
-    @property
-    def device(self) -> torch.device: ...
-    @property
-    def dtype(self) -> torch.dtype: ...
-    def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]: ...
-
-
-def expect_encoder(encoder: object) -> None:
-    """Refuse a bare module where an encoder is meant."""
-    if not isinstance(encoder, Encoder):
-        raise ConfigurationError(f"{type(encoder).__name__} is no encoder; make one with load_encoder")
-
-
-def expect(encoder: object, image: object) -> None:
-    """Refuse a bare module or a path where an encoder and an image are meant."""
-    expect_encoder(encoder)
-    if not isinstance(image, Image):
-        raise ConfigurationError(f"{type(image).__name__} is no image; make one with load_image")
-
-
-@runtime_checkable
-class Kernel(Protocol):
-    """How alike the whole image's code is to the codes of its masked copies."""
-
-    def __call__(self, code: Float[Tensor, " dim"], codes: Float[Tensor, "masks dim"]) -> Float[Tensor, " masks"]: ...
-
-
-@runtime_checkable
-class Importance(Protocol):
-    """A base method: how much each pixel matters, from one stochastic run."""
-
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map: ...
-
-
-@runtime_checkable
-class Explainer(Protocol):
-    """How much each pixel matters, and how sure that is."""
-
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation: ...
 
 
 @final

@@ -1,0 +1,30 @@
+"""The nouns: what goes into a method, what comes out, and what an encoder must look like."""
+
+from typing import TYPE_CHECKING
+
+from repeat_xai.types.answer import Answer, Task, only_result, result_of
+from repeat_xai.types.encoder import Encoder, expect, expect_encoder
+from repeat_xai.types.explanation import MOST_PIXELS, ROUNDING, Explanation
+from repeat_xai.types.images import MOST_SIDE, Image, Photo
+from repeat_xai.types.preprocessing import Interpolation, Preprocessing
+
+if TYPE_CHECKING:
+    from repeat_xai.types.explanation import Map as Map
+
+__all__ = [
+    "MOST_PIXELS",
+    "MOST_SIDE",
+    "ROUNDING",
+    "Answer",
+    "Encoder",
+    "Explanation",
+    "Image",
+    "Interpolation",
+    "Photo",
+    "Preprocessing",
+    "Task",
+    "expect",
+    "expect_encoder",
+    "only_result",
+    "result_of",
+]
