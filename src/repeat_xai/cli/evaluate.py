@@ -26,7 +26,7 @@ from repeat_xai.experiments.settings import Network
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.files.atomic import sweep
+from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.methods.method_names import Options, expected, named
 from repeat_xai.methods.perturbations import InputDropout
 from repeat_xai.methods.relax import Relax
@@ -111,7 +111,7 @@ def evaluate(
         maps=MapStore(stored, grows=maps) if maps or stored.is_dir() else None,
     )
     for folder in (out, stored):
-        sweep(folder)
+        remove_old_drafts(folder)
     needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
     if needing and not worker.dataset(dataset).masked:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")

@@ -18,7 +18,7 @@ from repeat_xai.cli import INTERRUPTED
 from repeat_xai.data.images import SIDE, Protocol
 from repeat_xai.encoders.calls import listening
 from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
-from repeat_xai.files.atomic import sweep
+from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.output.page import expect_free, explained
 from repeat_xai.output.results_folder import Gallery, Outcome, compare
 
@@ -45,7 +45,7 @@ def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, 
     """Fill the galleries, tell of each image, draw those of several side by side, write the page; the exit status."""
     failed = False
     expect_free(out)
-    sweep(out)
+    remove_old_drafts(out)
     with interruptible():
         found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
         for each in zip(*found, strict=True):

@@ -10,7 +10,7 @@ from typing import Literal, final, overload
 
 from repeat_xai.data.dataset import Dataset, Sample
 from repeat_xai.errors import RepeatError
-from repeat_xai.files.atomic import opened
+from repeat_xai.files.reading import open_regular
 
 Check = Literal["time", "content"]
 """How a changed picture is noticed: by the size and time of change of its file, or by its content."""
@@ -55,7 +55,7 @@ def _digest(dataset: Dataset, number: int) -> str:
 def _digest_of(sample: Sample) -> str:
     content = hashlib.sha256()
     if isinstance(sample.picture, Path):
-        with opened(sample.picture) as file:
+        with open_regular(sample.picture) as file:
             while part := file.read(2**20):
                 content.update(part)
     else:

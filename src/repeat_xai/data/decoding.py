@@ -26,7 +26,7 @@ import PIL.Image
 from PIL import ImageOps, UnidentifiedImageError
 
 from repeat_xai.errors import ImageError, OutputError, RepeatError, lacks_memory, reason
-from repeat_xai.files.atomic import opened
+from repeat_xai.files.reading import open_regular
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF", "PPM", "JPEG2000", "AVIF", "HEIF")
 """What is taken for a picture, where Pillow knows of it; PostScript, say, is a program and not run."""
@@ -147,7 +147,7 @@ class _InFewSteps(BytesIO):
 def _content(path: Path, name: str) -> bytes:
     """Return what a file holds, if it may be a picture: no other is read beyond its first bytes."""
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MOST_BYTES:
                 limit = MOST_BYTES // 2**20

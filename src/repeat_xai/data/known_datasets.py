@@ -16,7 +16,7 @@ from repeat_xai.data.dataset import Dataset, Sample
 from repeat_xai.data.poisons import ARRAYS
 from repeat_xai.errors import ConfigurationError, ImageError, OutputError
 from repeat_xai.files.arrays import read_arrays
-from repeat_xai.files.atomic import expect_regular
+from repeat_xai.files.reading import expect_regular
 
 VOID = 255
 """In VOC's masks: neither object nor background."""

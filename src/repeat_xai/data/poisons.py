@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from repeat_xai.errors import ConfigurationError, at_least, choose, reason
-from repeat_xai.files.arrays import LONGEST_HEADER, Kind, read_array, read_arrays
-from repeat_xai.files.atomic import opened
+from repeat_xai.files.arrays import MAX_HEADER_BYTES, ArrayKind, read_array, read_arrays
+from repeat_xai.files.reading import open_regular
 from repeat_xai.seeds import fold, uniforms
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ AT_ONCE = 1000
 FLOATS = ("<f2", "<f4", "<f8")
 MOST_BYTES = 2**31
 """Of images or noise in a file: all of CIFAR-10 in double precision, the largest that is published, takes 1.2 GB."""
-WHOLE_NUMBERS = Kind(("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8"), dimensions=1, most=2**26)
-IMAGES = Kind(("|u1", *FLOATS), dimensions=4, most=MOST_BYTES)
+WHOLE_NUMBERS = ArrayKind(("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8"), dimensions=1, max_bytes=2**26)
+IMAGES = ArrayKind(("|u1", *FLOATS), dimensions=4, max_bytes=MOST_BYTES)
 ARRAYS = {"images": IMAGES, "labels": WHOLE_NUMBERS, "index": WHOLE_NUMBERS}
 """What an `.npz` of images may hold."""
-COEFFICIENTS = Kind(FLOATS, dimensions=4, most=2**20)
+COEFFICIENTS = ArrayKind(FLOATS, dimensions=4, max_bytes=2**20)
 """Of an autoregressive process for each class and channel."""
 
 
@@ -203,9 +203,9 @@ def _loaded(source: np.ndarray | str | Path) -> np.ndarray:
 
 
 def _read(path: Path) -> np.ndarray:
-    with opened(path) as file:
+    with open_regular(path) as file:
         size, begins_as_zip = os.fstat(file.fileno()).st_size, file.read(2) == b"PK"
-    if size > MOST_BYTES + LONGEST_HEADER:
+    if size > MOST_BYTES + MAX_HEADER_BYTES:
         raise ValueError(f"it has {size} bytes")
     if path.suffix in (".pt", ".pth"):
         held = torch.load(path, map_location="cpu", weights_only=True)

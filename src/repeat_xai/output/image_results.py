@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import PIL.Image
 
 from repeat_xai.errors import OutputError
-from repeat_xai.files.atomic import Png, expect_regular, opened, read_json, read_png
+from repeat_xai.files.reading import Png, expect_regular, open_regular, read_json, read_png
 from repeat_xai.methods.once import Once
 from repeat_xai.types import Explanation
 
@@ -105,7 +105,7 @@ class Place:
 def png_of(path: Path, *, most: int = LARGEST) -> Png:
     """What the first so many bytes of a picture say of it: nothing where there is none."""
     try:
-        return read_png(path, most=most)
+        return read_png(path, max_bytes=most)
     except OSError:
         return Png()
 
@@ -115,7 +115,7 @@ def is_own(path: Path) -> bool:
     if not _holds_anything(path) or png_of(path, most=HEAD).texts.get("Software", "").startswith(SIGNATURE):
         return False
     try:
-        with opened(path) as file, warnings.catch_warnings():
+        with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             PIL.Image.open(file).close()
     except PIL.UnidentifiedImageError:

@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 from repeat_xai.data.images import Protocol, load_image
 from repeat_xai.engine.scheduler import Answer
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
-from repeat_xai.files.atomic import opened, remove, sweep, writing
+from repeat_xai.files.atomic import remove, remove_old_drafts, writing
+from repeat_xai.files.reading import open_regular
 from repeat_xai.methods.method_names import Method
 from repeat_xai.methods.provenance import request
 from repeat_xai.output.figures import comparison, panel
@@ -78,7 +79,7 @@ class Gallery:
             TemporaryFile(dir=self.folder).close()
         except OSError as error:
             raise OutputError(f"{self.folder}: cannot be written to ({error.strerror}); choose another") from error
-        sweep(self.folder)
+        remove_old_drafts(self.folder)
         begun: deque[tuple[Path, str]] = deque()
         settled: deque[Outcome] = deque()
         for answer in self.method.answers(self.encoder, self._images(paths, begun, settled), seed=self.seed):
@@ -181,7 +182,7 @@ def is_there(printed: Printed, key: str) -> bool:
     """Whether both files are there and whole, and are of what this key says."""
     found = png_of(printed.picture)
     try:
-        with opened(printed.page) as file:
+        with open_regular(printed.page) as file:
             page = file.read()
     except OSError:
         return False

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, OutputError, reason
-from repeat_xai.files.arrays import Kind, read_arrays
-from repeat_xai.files.atomic import json_object, writing
+from repeat_xai.files.arrays import ArrayKind, read_arrays
+from repeat_xai.files.atomic import writing
+from repeat_xai.files.reading import json_object
 from repeat_xai.types.images import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ MOST_PIXELS = MOST_SIDE * MOST_SIDE
 """Of a map, or of the picture beside it, that is saved."""
 LONGEST_SIDE = 2**31 - 1
 """Pixels of a photo: no format of pictures knows of longer sides."""
-TEXT = Kind(("<U",), dimensions=0, most=2**22)
-MAP = Kind(("<f4",), dimensions=2, most=4 * MOST_PIXELS)
+TEXT = ArrayKind(("<U",), dimensions=0, max_bytes=2**22)
+MAP = ArrayKind(("<f4",), dimensions=2, max_bytes=4 * MOST_PIXELS)
 SAVED = dict.fromkeys(("importance", "uncertainty", "vote_share"), MAP) | {
-    "picture": Kind(("|u1",), dimensions=3, most=3 * MOST_PIXELS),
+    "picture": ArrayKind(("|u1",), dimensions=3, max_bytes=3 * MOST_PIXELS),
     "photo": TEXT,
     "provenance": TEXT,
 }
