@@ -13,8 +13,8 @@ from torch import Tensor
 
 from repeat_xai.data.content_keys import Check
 from repeat_xai.data.dataset import Dataset
-from repeat_xai.data.images import load_image, mask_to_image
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.images import load_image, segmentation_to_image
+from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
 from repeat_xai.experiments.measures import Found, Maps, Subject, scored
 from repeat_xai.experiments.settings import Network, Setting, key_of
@@ -49,7 +49,7 @@ class Worker:
     def dataset(self, name: str) -> Dataset:
         """The dataset meant, opened when first asked for."""
         if name not in self._datasets:
-            self._datasets[name] = opened(name, root=self.root, download=self.download, check=self.check)
+            self._datasets[name] = open_dataset(name, root=self.root, download=self.download, check=self.check)
         return self._datasets[name]
 
     def keys(self, setting: Setting, numbers: Sequence[int]) -> list[str]:
@@ -82,7 +82,8 @@ class Worker:
                 try:
                     sample = dataset[number]
                     image = load_image(sample.picture, encoder, protocol=setting.protocol, name=dataset.keys[number])
-                    mask = None if sample.mask is None else mask_to_image(sample.mask, image)
+                    outline = sample.segmentation
+                    mask = None if outline is None else segmentation_to_image(outline, image)
                 except ConfigurationError:
                     raise
                 except RepeatError as error:

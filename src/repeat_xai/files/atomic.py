@@ -145,7 +145,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _umask() -> int:
-    """Return the permissions that this process withholds from new files; the system has no call that only reads them."""
+    """Return the permissions withheld from new files; the system has no call that only reads them."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

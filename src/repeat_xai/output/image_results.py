@@ -11,15 +11,14 @@ from typing import Any, NamedTuple, final
 
 import PIL.Image
 
+from repeat_xai.data.image_files import HEAD_BYTES, SIGNATURE
 from repeat_xai.errors import OutputError
 from repeat_xai.files.reading import Png, expect_regular, open_regular, read_json, read_png
 from repeat_xai.methods.once import Once
 from repeat_xai.types import Explanation
 
-SIGNATURE = "repeat-xai"
-"""What a panel names as its software: a picture without it is somebody's own, and is never written over."""
-HEAD, LARGEST = 2**12, 2**26
-"""Bytes of a picture in which its texts are, and of the largest picture that is taken for ours."""
+LARGEST = 2**26
+"""Bytes of the largest picture that is taken for ours."""
 LONGEST_RUN = 1e9
 """Seconds: no image takes thirty years."""
 
@@ -71,7 +70,7 @@ class Place:
     @cached_property
     def source(self) -> str | None:
         """The digest of the image that the panel says it is of."""
-        return png_of(self.files.panel, most=HEAD).texts.get("Source")
+        return png_of(self.files.panel, most=HEAD_BYTES).texts.get("Source")
 
     def is_for(self, digest: str) -> bool:
         """Whether results of the image with this digest may be written here: nothing else is lost by that.
@@ -112,7 +111,7 @@ def png_of(path: Path, *, most: int = LARGEST) -> Png:
 
 def is_own(path: Path) -> bool:
     """Whether a picture is the user's own. A damaged one of ours is not, and neither is what is no picture at all."""
-    if not _holds_anything(path) or png_of(path, most=HEAD).texts.get("Software", "").startswith(SIGNATURE):
+    if not _holds_anything(path) or png_of(path, most=HEAD_BYTES).texts.get("Software", "").startswith(SIGNATURE):
         return False
     try:
         with open_regular(path) as file, warnings.catch_warnings():

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, final
 import matplotlib
 from matplotlib.figure import Figure
 
-from repeat_xai.data.images import Protocol, load_image
+from repeat_xai.data.image_files import SIGNATURE
+from repeat_xai.data.images import ImageProtocol, load_image
 from repeat_xai.engine.scheduler import Answer
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
 from repeat_xai.files.atomic import remove, remove_old_drafts, writing
@@ -25,7 +26,7 @@ from repeat_xai.files.reading import open_regular
 from repeat_xai.methods.method_names import Method
 from repeat_xai.methods.provenance import request
 from repeat_xai.output.figures import comparison, panel
-from repeat_xai.output.image_results import SIGNATURE, Files, Place, is_own, png_of
+from repeat_xai.output.image_results import Files, Place, is_own, png_of
 from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
 
@@ -67,7 +68,7 @@ class Gallery:
     folder: Path
     encoder: Encoder
     method: Method
-    protocol: Protocol = "encoder"
+    protocol: ImageProtocol = "encoder"
     level: float = 0.95
     """Share of votes that makes a verdict."""
     seed: int
