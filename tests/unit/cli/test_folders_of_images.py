@@ -9,6 +9,8 @@ import pytest
 from command import SMALL, run_here
 from skimage import data
 
+from repeat_xai.data.known_datasets import DATASETS
+
 FAST = ["--masks", "12", "--repeats", "2"]
 NETWORK = ["--encoder", "torchvision:squeezenet1_1=random", "--device", "cpu", "--protocol", "encoder", "--size", 64]
 LEFT_OUT = "left out 2 .gif, 1 .txt"
@@ -85,3 +87,11 @@ def test_an_unknown_dataset_is_wrong_usage_and_the_nearest_name_is_given(tmp_pat
     status, output = run_here(monkeypatch, capsys, *arguments)
     assert status == 2
     assert "did you mean eurosat?" in output.err
+
+
+def test_list_datasets_shows_every_name_with_its_description(monkeypatch, capsys):
+    status, output = run_here(monkeypatch, capsys, "list", "datasets")
+    assert status == 0
+    lines = output.out.splitlines()
+    assert [line.split()[0] for line in lines] == [*DATASETS, "cifar10+FILE", "FOLDER"]
+    assert "EuroSAT: satellite images" in output.out
