@@ -40,37 +40,28 @@ def load_image(
 ) -> Image:
     """Load an image and preprocess it for an encoder.
 
-    Parameters
-    ----------
-    source
-        One of:
+    Args:
+        source: One of these:
 
-        - a path of an image file: JPEG, PNG, WebP, BMP, TIFF and whatever else Pillow reads safely. The photo is
-          turned upright by its EXIF tag, and transparent parts become white. Grey pictures of 16 bits or floats keep
-          all their levels.
-        - a Pillow image.
-        - an array [height, width] or [height, width, 3], uint8 or floats in [0, 1]; [height, width] may be uint16 too.
-        - a tensor [channels, height, width] of floats, which is taken as preprocessed already and is not changed. Use
-          this for images of other than one or three channels.
-    encoder
-        The encoder that the image is meant for, from `load_encoder`. Its preprocessing says how the photo is resized,
-        cropped and normalised.
-    protocol
-        `"encoder"` preprocesses as the encoder was trained; `"paper"` squeezes every photo to 224×224 pixels without
-        a crop, as the paper does, and then normalises as the encoder was trained.
-    name
-        Name of the image in results and errors; the path by default. It does not influence the maps: random masks are
-        drawn from the image's content.
+            - the path of an image file: JPEG, PNG, WebP, BMP, TIFF or another format of photos that Pillow reads. A
+              photo is turned upright by its EXIF tag, and transparent parts become white. Grey pictures of 16 bits or
+              of floats keep all their levels.
+            - a Pillow image.
+            - an array [height, width, 3] or [height, width] in uint8, in floats from 0 to 1, or in uint16 if grey.
+            - a tensor [channels, height, width] of floats, which is taken as preprocessed already and stays as it is.
+              Images of any number of channels other than one or three are given so.
+        encoder: The encoder that the image is for, from `load_encoder`. Its preprocessing says how a photo is resized,
+            cropped and normalised.
+        protocol: `"encoder"` preprocesses a photo as the encoder was trained. `"paper"` squeezes every photo to 224×224
+            pixels without a crop, as the paper does, and normalises it as the encoder was trained.
+        name: Name of the image in results and errors, by default its path. It does not influence the maps.
 
-    Returns
-    -------
-    Image
-        Pixels for the encoder, and the photo they were made from.
+    Returns:
+        The pixels for the encoder, with the photo that they were made from.
 
-    Raises
-    ------
-    ImageError
-        If the source cannot be read, is damaged, smaller than 8×8 pixels or too large, or does not fit the encoder.
+    Raises:
+        ImageError: The source cannot be read, is damaged, too large or smaller than 8×8 pixels.
+        ConfigurationError: The encoder is not one, or the protocol does not exist or does not fit the source.
     """
     choose("protocol", protocol, get_args(ImageProtocol))
     expect_encoder(encoder)

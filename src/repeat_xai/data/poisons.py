@@ -89,21 +89,19 @@ def poisoned_images(
     labels: LabelArray | None = None,
     weight: float = 8 / 255,
 ) -> ImageArray:
-    """Return poisoned images, one for each clean image from the first on, from an array or a file.
+    """Return poisoned images from an array or a file of them, or from noise that is added to clean images.
 
-    Parameters
-    ----------
-    clean
-        Clean images, uint8 [images, height, width, 3], or a file of them.
-    poisoned
-        Poisoned images in uint8, or noise in floats, or a file of them. Files are `.npz` with `images` and at most
-        `labels` and `index` beside them, `.npy`, or torch's `.pt` and `.pth`, of at most 2 GiB. The channels may come
-        first. Noise is clipped to [−1, 1], weighted and added to the clean images.
-    labels
-        Class of each clean image; needed if there is one noise for each class.
-    weight
-        Factor of the noise: by default that of contrastive poisoning (He et al. 2023). Give 1 for noise in units of
-        pixels from 0 to 1.
+    Args:
+        clean: Clean images, uint8 [images, height, width, 3], or a file of them.
+        poisoned: Poisoned images in uint8, or noise in floats, or a file of them: `.npz` with `images` and at most
+            `labels` and `index` beside them, `.npy`, or torch's `.pt` and `.pth`, of at most 2 GiB. The channels may
+            come first. Noise is clipped to [−1, 1], weighted and added to the clean images.
+        labels: Class of each clean image; needed if there is one noise for each class.
+        weight: Factor of the noise: by default that of contrastive poisoning (He et al. 2023). Give 1 for noise in
+            units of pixels from 0 to 1.
+
+    Returns:
+        Poisoned images, one for each clean image from the first on, as many as there are.
     """
     original = _load(clean)
     changed = _load(poisoned)
