@@ -11,7 +11,7 @@ import numpy as np
 import PIL.Image
 from torch import Tensor
 
-from repeat_xai.data.images import Protocol, load_image
+from repeat_xai.data.images import ImageProtocol, load_image
 from repeat_xai.errors import ImageError
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
@@ -22,7 +22,7 @@ BATCH_DIMENSIONS = 4
 
 
 def explain(
-    encoder: Encoder, picture: object, *, method: Method = Repeat(), seed: int = 0, protocol: Protocol = "encoder"
+    encoder: Encoder, picture: object, *, method: Method = Repeat(), seed: int = 0, protocol: ImageProtocol = "encoder"
 ) -> Explanation:
     """Explain one picture.
 
@@ -46,7 +46,7 @@ def explain_many(
     *,
     method: Method = Repeat(),
     seed: int = 0,
-    protocol: Protocol = "encoder",
+    protocol: ImageProtocol = "encoder",
 ) -> Iterator[Explanation]:
     """Explain many pictures, in order, several at once on a GPU.
 
@@ -68,7 +68,7 @@ def explain_many(
     )
 
 
-def _images(encoder: Encoder, picture: Any, protocol: Protocol) -> Iterator[Image]:
+def _images(encoder: Encoder, picture: Any, protocol: ImageProtocol) -> Iterator[Image]:
     """Yield the image of a picture, or the images of a batch, made ready for the encoder."""
     if isinstance(picture, tuple | list) and picture and _is_batch(picture[0]):  # images with labels, from a loader
         picture = picture[0]
