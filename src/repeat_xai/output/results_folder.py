@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, final
 
-import matplotlib
 from matplotlib.figure import Figure
 
 from repeat_xai.data.images import Protocol, load_image
@@ -23,7 +22,7 @@ from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
 from repeat_xai.files.atomic import opened, remove, sweep, writing
 from repeat_xai.methods.method_names import Method
 from repeat_xai.methods.provenance import request
-from repeat_xai.output.figures import comparison, panel
+from repeat_xai.output.figures import comparison, panel, save_figure
 from repeat_xai.output.image_results import SIGNATURE, Files, Place, is_own, png_of
 from repeat_xai.types import Encoder, Explanation, Image
 from repeat_xai.version import __version__
@@ -161,8 +160,7 @@ def expect_ours(picture: Path) -> None:
 def draw(figure: Figure, path: Path, *, key: str = "") -> None:
     """A picture that says whose it is, and what it is of."""
     about = {"Software": f"{SIGNATURE} {__version__}"} | ({"Source": key} if key else {})
-    with writing(path) as draft:
-        figure.savefig(draft, format="png", dpi=DPI, metadata=about)
+    save_figure(figure, path, dpi=DPI, metadata=about)
 
 
 def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> Printed:
@@ -170,9 +168,8 @@ def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> Pr
     if is_own(picture):
         raise OutputError(f"{picture}: is not of this program and is not written over; choose another folder")
     printed = Printed(picture, picture.with_suffix(".pdf"), title)
-    about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}", "CreationDate": None}
-    with writing(printed.page) as draft, matplotlib.rc_context({"pdf.fonttype": 42}):
-        figure.savefig(draft, format="pdf", dpi=PRINTED, metadata=about)
+    about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}"}
+    save_figure(figure, printed.page, dpi=PRINTED, metadata=about)
     draw(figure, picture, key=key)
     return printed
 
