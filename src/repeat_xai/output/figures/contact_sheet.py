@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,4 +59,6 @@ def contact_sheet(
 
 def _wrapped_name(photo: Photo) -> str:
     """Return the whole file name of a photo, in as many lines as it needs."""
-    return textwrap.fill(in_one_line(Path(photo.name).name), NAME_WIDTH)
+    name = in_one_line(Path(photo.name).name)
+    wide = any(unicodedata.east_asian_width(letter) in "WF" for letter in name)  # a wide letter takes twice the room
+    return textwrap.fill(name, NAME_WIDTH // 2 if wide else NAME_WIDTH)

@@ -77,7 +77,8 @@ class Canvas:
         """Write a note at the bottom, in type so small that it fits into one line."""
         available = 72 * (self.width - 2 * MARGIN)
         with without_glyph_warnings():
-            needed = TextPath((0, 0), text, size=SMALL).get_extents().width
+            literal = text.replace("$", r"\$")  # a dollar in the name of a photo does not begin a formula
+            needed = TextPath((0, 0), literal, size=SMALL).get_extents().width
         size = SMALL * min(1.0, available / needed)
         self.text(MARGIN, self.height - NOTE_HEIGHT / 2, text, size=size, colour=GREY, anchor="left")
 

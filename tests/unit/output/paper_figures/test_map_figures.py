@@ -216,6 +216,16 @@ def test_places_on_a_canvas_are_in_inches_from_the_top_left():
     assert several(SHAPES["square"]).get_figwidth() == FULL_WIDTH
 
 
+@pytest.mark.parametrize("text", [r"$\foo$.png", "$odd$.png and $5", "猫.png"])
+def test_a_note_is_written_literally_and_within_the_figure(text):
+    canvas = Canvas.of(7.0, 1.0)
+    canvas.note(text * 6)
+    (note,) = canvas.figure.texts
+    canvas.figure.draw_without_rendering()
+    assert note.get_text() == text * 6
+    assert note.get_window_extent().x1 <= canvas.figure.bbox.x1
+
+
 def test_a_grid_without_explanations_is_refused():
     with pytest.raises(rx.RepeatError, match="no explanations"):
         draw_figure(ExplanationGrid([], TINY))
