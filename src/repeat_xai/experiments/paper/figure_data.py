@@ -14,7 +14,7 @@ from repeat_xai.engine.masks import Basis
 from repeat_xai.engine.scheduler import Estimate, only, stream
 from repeat_xai.errors import EncoderError
 from repeat_xai.experiments.columns import scores
-from repeat_xai.experiments.paper.figure_request import FigureRequest, dataset_title
+from repeat_xai.experiments.paper.figure_request import FigureRequest, FigureSource, dataset_title
 from repeat_xai.methods.method_names import Method
 from repeat_xai.methods.once import Once
 from repeat_xai.methods.repeat import Repeat
@@ -35,15 +35,6 @@ if TYPE_CHECKING:
 MAPS = ("importance", "uncertainty")
 
 
-class Source(NamedTuple):
-    """What a figure was made from, in words."""
-
-    dataset: str
-    encoder: str
-    budget: str = ""
-    """The number of repeats and masks; empty where the figure depends on neither."""
-
-
 class MarkedPixel(NamedTuple):
     """A pixel that a figure points at, and the text that explains it."""
 
@@ -59,7 +50,7 @@ class RelaxBesideRepeat(NamedTuple):
     relax: Explanation
     repeat: Explanation
     marks: tuple[MarkedPixel, ...]
-    source: Source
+    source: FigureSource
 
 
 class RepeatSteps(NamedTuple):
@@ -71,7 +62,7 @@ class RepeatSteps(NamedTuple):
     votes: Bool[Tensor, "repeats height width"]
     importance: Map
     uncertainty: Map
-    source: Source
+    source: FigureSource
 
 
 class ThresholdCut(NamedTuple):
@@ -88,14 +79,14 @@ class CutMap(NamedTuple):
     photo: Photo
     importance: Map
     cuts: Sequence[ThresholdCut]
-    source: Source
+    source: FigureSource
 
 
 class ExplanationGrid(NamedTuple):
     """Several photos, each explained by the same methods."""
 
     rows: Sequence[Sequence[Explanation]]
-    source: Source
+    source: FigureSource
 
 
 class PoisonedPair(NamedTuple):
@@ -103,7 +94,7 @@ class PoisonedPair(NamedTuple):
 
     clean: Explanation
     poisoned: Explanation
-    source: Source
+    source: FigureSource
 
 
 class MethodScores(NamedTuple):
@@ -118,7 +109,7 @@ class OodScores(NamedTuple):
     """The uncertainty of photos and of another dataset's images, by several methods."""
 
     methods: Sequence[MethodScores]
-    source: Source
+    source: FigureSource
 
 
 class MaskedSimilarities(NamedTuple):
@@ -127,7 +118,7 @@ class MaskedSimilarities(NamedTuple):
     similarities: Float[Tensor, "images masks"]
     low: float
     high: float
-    source: Source
+    source: FigureSource
 
 
 class PoisonScores(NamedTuple):
@@ -139,7 +130,7 @@ class PoisonScores(NamedTuple):
     scores: Mapping[str, Mapping[str, ImageScores]]
     mixtures: Mapping[str, Mixture]
     curves: Mapping[str, Roc]
-    source: Source
+    source: FigureSource
 
 
 FigureData = (
@@ -168,7 +159,7 @@ def motivation(request: FigureRequest) -> RelaxBesideRepeat:
         spread, share = relax.uncertainty[row, column].item(), repeat.vote_share[row, column].item()
         votes = f"called important by {100 * share:.0f} % of the repeats"
         marks.append(MarkedPixel(letter, row, column, f"{reason}: RELAX's uncertainty {spread:.2g}, {votes}"))
-    return RelaxBesideRepeat(relax, repeat, tuple(marks), _source(request))
+    return RelaxBesideRepeat(relax, repeat, tuple(marks), request.source)
 
 
 def overview(request: FigureRequest) -> RepeatSteps:
@@ -178,7 +169,7 @@ def overview(request: FigureRequest) -> RepeatSteps:
     votes = indicator(maps, repeat.threshold)
     share = votes.double().mean(0)
     cuts = THRESHOLDS[repeat.threshold](maps)
-    return RepeatSteps(image.photo, maps, cuts, votes, share, share * (1 - share), _source(request))
+    return RepeatSteps(image.photo, maps, cuts, votes, share, share * (1 - share), request.source)
 
 
 def _relax_maps(request: FigureRequest, image: Image, runs: int) -> Float[Tensor, "runs height width"]:
@@ -207,7 +198,7 @@ def threshold_example(request: FigureRequest) -> CutMap:
         assert isinstance(method, Repeat)
         cut = THRESHOLDS[method.threshold](importance[None]).item()
         cuts.append(ThresholdCut(name, cut, indicator(importance[None], method.threshold).double().mean().item()))
-    source = _source(request)._replace(budget=f"{request.preset.relax.masks} masks")
+    source = request.source._replace(budget=f"{request.preset.relax.masks} masks")
     return CutMap(image.photo, importance, cuts, source)
 
 
@@ -215,7 +206,7 @@ def qualitative(request: FigureRequest) -> ExplanationGrid:
     """Explain a few images by every method of the figure."""
     images = list(request.readable_images())
     rows = [[request.explain(method, image) for method in request.figure.methods] for image in images]
-    return ExplanationGrid(rows, _source(request))
+    return ExplanationGrid(rows, request.source)
 
 
 def poisoned_example(request: FigureRequest) -> PoisonedPair:
@@ -226,7 +217,7 @@ def poisoned_example(request: FigureRequest) -> PoisonedPair:
     # masks are drawn from the photo's digest: under its own, the poisoned image would be explained with other masks
     poisoned = replace(poisoned, photo=replace(poisoned.photo, digest=clean.photo.digest))
     (method,) = request.figure.methods
-    source = _source(request)._replace(dataset=request.poison_title(other))
+    source = request.source._replace(dataset=request.poison_title(other))
     return PoisonedPair(request.explain(method, clean), request.explain(method, poisoned), source)
 
 
@@ -241,7 +232,7 @@ def ood_histograms(request: FigureRequest) -> OodScores:
         )
         by_dataset = {dataset_title(request.figure.dataset): known, dataset_title(other): unknown}
         methods.append(MethodScores(_class_name(request.preset.method(name)), by_dataset, roc(known, unknown).area))
-    return OodScores(methods, _source(request))
+    return OodScores(methods, request.source)
 
 
 def similarity_range(request: FigureRequest) -> MaskedSimilarities:
@@ -256,7 +247,7 @@ def similarity_range(request: FigureRequest) -> MaskedSimilarities:
         chunk=relax.chunk,
         seed=request.seed,
     )
-    source = _source(request)._replace(budget="")
+    source = request.source._replace(budget="")
     return MaskedSimilarities(measured.similarities, measured.low, measured.high, source)
 
 
@@ -271,7 +262,7 @@ def poison_histograms(request: FigureRequest) -> PoisonScores:
     mixtures = {name: mixture(torch.cat((clean[name], poisoned[name])), seed=request.seed) for name in MAPS}
     curves = {name: roc(mixtures[name].log_odds(clean[name]), mixtures[name].log_odds(poisoned[name])) for name in MAPS}
     groups = {name: {"clean": clean[name], "poisoned": poisoned[name]} for name in MAPS}
-    return PoisonScores(groups, mixtures, curves, _source(request)._replace(dataset=request.poison_title(other)))
+    return PoisonScores(groups, mixtures, curves, request.source._replace(dataset=request.poison_title(other)))
 
 
 FIGURE_DATA: dict[str, Callable[[FigureRequest], FigureData]] = {
@@ -288,12 +279,6 @@ FIGURE_DATA: dict[str, Callable[[FigureRequest], FigureData]] = {
     )
 }
 """The function that computes what a figure shows, by the name of the figure."""
-
-
-def _source(request: FigureRequest) -> Source:
-    """Return what most figures are made from: the figure's dataset, the encoder and REPEAT's budget."""
-    budget = f"{request.preset.repeats} repeats of {request.preset.relax.masks} masks"
-    return Source(dataset_title(request.figure.dataset), request.network.label, budget)
 
 
 def _mean_scores(

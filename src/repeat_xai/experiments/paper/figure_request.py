@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import NamedTuple, final
 
 from repeat_xai.data.images import load_image
 from repeat_xai.engine.scheduler import only
@@ -39,6 +39,15 @@ POISON_TITLES = {
 }
 
 
+class FigureSource(NamedTuple):
+    """What a figure was made from, in words."""
+
+    dataset: str
+    encoder: str
+    budget: str = ""
+    """The number of repeats and masks; empty where the figure depends on neither."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FigureRequest:
@@ -67,6 +76,12 @@ class FigureRequest:
         method = self.preset.method("repeat")
         assert isinstance(method, Repeat)
         return method
+
+    @property
+    def source(self) -> FigureSource:
+        """The figure's dataset, the encoder and REPEAT's budget, in words."""
+        budget = f"{self.preset.repeats} repeats of {self.preset.relax.masks} masks"
+        return FigureSource(dataset_title(self.figure.dataset), self.network.label, budget)
 
     def other_dataset(self) -> str:
         """Return the first of the figure's alternatives for its second dataset that is available."""

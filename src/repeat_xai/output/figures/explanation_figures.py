@@ -90,8 +90,11 @@ def comparison(explanations: Sequence[Explanation]) -> Figure:
         )
         for row, name, values, draw, limits in maps:
             axes = figure.add_subplot(grid[row, column])
+            if column == 1:
+                axes.set_ylabel(name, fontsize=9)
             if values is None:  # the method has no uncertainty: its place stays empty, so that the columns line up
-                axes.set_axis_off()
+                axes.set(xticks=[], yticks=[])
+                axes.spines[:].set_visible(False)
                 continue
             drawn = draw(axes, explanation)
             bar = figure.add_subplot(grid[row + 1, column])
@@ -99,6 +102,4 @@ def comparison(explanations: Sequence[Explanation]) -> Figure:
             bar.tick_params(labelsize=7)
             if row == 0:
                 axes.set_title("\n".join((title(explanation), "  ·  ".join(budget(explanation)))), fontsize=8)
-            if column == 1:
-                axes.set_ylabel(name, fontsize=9)
     return figure

@@ -14,7 +14,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from repeat_xai.experiments.paper.figure_data import Source
+from repeat_xai.experiments.paper.figure_request import FigureSource
 from repeat_xai.output.figures.captions import short_name
 from repeat_xai.output.figures.figure_files import SilentFigure, without_glyph_warnings
 from repeat_xai.output.figures.map_drawing import add_colour_bar
@@ -143,6 +143,6 @@ def note_text(*parts: str) -> str:
     return "  ·  ".join(part for part in parts if part)
 
 
-def photo_note_text(source: Source, photo: Photo) -> str:
+def photo_note_text(source: FigureSource, photo: Photo) -> str:
     """Return the note of a figure of one photo: its dataset and name, the encoder and the budget."""
     return note_text(f"{source.dataset}, {short_name(photo, 30)}", source.encoder, source.budget)

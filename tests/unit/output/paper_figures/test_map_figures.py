@@ -17,9 +17,9 @@ from repeat_xai.experiments.paper.figure_data import (
     PoisonScores,
     RelaxBesideRepeat,
     RepeatSteps,
-    Source,
     ThresholdCut,
 )
+from repeat_xai.experiments.paper.figure_request import FigureSource
 from repeat_xai.output.paper_figures import draw_figure
 from repeat_xai.output.paper_figures.canvas import FULL_WIDTH, Canvas, panel_height
 from repeat_xai.output.paper_figures.overview_figure import ABOVE_CUT, BELOW_CUT
@@ -28,8 +28,10 @@ from repeat_xai.types import Explanation, Photo
 SIDE = 24
 SHAPES = {"landscape": (30, 40), "portrait": (40, 30), "square": (32, 32), "banner": (10, 60)}
 SHAPES_APART = ("landscape", "portrait", "banner")
-TINY = Source("", "tiny")
-LONG = Source("CIFAR-10 under autoregressive noise, not the paper's poison", "squeezenet1_1  ·  " * 4, "squeezenet" * 4)
+TINY = FigureSource("", "tiny")
+LONG = FigureSource(
+    "CIFAR-10 under autoregressive noise, not the paper's poison", "squeezenet1_1  ·  " * 4, "squeezenet" * 4
+)
 
 
 def photo(shape):
