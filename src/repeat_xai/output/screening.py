@@ -1,7 +1,8 @@
 """Screening a folder of images: which of them does the encoder not know?
 
 Images are ranked by their uncertainty, and a mixture of two normal distributions says whether there are two kinds of
-them. The table is written while the images are explained, so that an interrupted run leaves one of what is done.
+them. The table is written while the images are explained, so that an interrupted run leaves a table of the
+images that are done.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Failure(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What went wrong, without the path that the table has in a column of its own."""
+        """The message of the error without the path, which the table has in a column of its own."""
         return str(self.error).removeprefix(f"{in_one_line(str(self.image))}: ")
 
 
@@ -126,7 +127,7 @@ def screen_images(
         for outcome in reference_outcomes:
             _collect(outcome, reference, reference_failures, aggregate=aggregate)
     except BaseException:  # an interrupt, too
-        with suppress(RepeatError):  # what ended the run is what the user is to read
+        with suppress(RepeatError):  # the user is to read why the run ended, not why this table cannot be written
             write_partial()
         raise
     result = ranked(scores, reference, seed=seed)._replace(failures=failures)

@@ -13,9 +13,9 @@ def test_a_line_has_mean_uncertainty_and_the_share_decided(photo, monkeypatch, c
     out = photo.parent / "out"
     options = ["--method", method, "--masks", 8, "--repeats", 2, "--estimator", "exact", "--level", 0.9, "--json"]
     for already_done in (False, True):
-        status, said = run_here(monkeypatch, capsys, "explain", photo, "--out", out, *SMALL, *options)
-        assert status == 0, said.err
-        line = json.loads(said.out)
+        status, output = run_here(monkeypatch, capsys, "explain", photo, "--out", out, *SMALL, *options)
+        assert status == 0, output.err
+        line = json.loads(output.out)
         explanation = rx.Explanation.load(line["maps"])
         assert line["already_done"] == already_done
         assert line["mean_uncertainty"] == explanation.uncertainty.double().mean().item() > 0

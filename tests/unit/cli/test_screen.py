@@ -46,8 +46,8 @@ def rows(out):
 
 
 def test_images_are_ranked_by_the_mean_of_their_uncertainty(folder, monkeypatch, capsys):
-    status, said, out = screen(folder, monkeypatch, capsys)
-    assert (status, said.err) == (0, "")
+    status, output, out = screen(folder, monkeypatch, capsys)
+    assert (status, output.err) == (0, "")
     table = rows(out)
     scores = [float(row["uncertainty"]) for row in table]
     assert scores == sorted(scores, reverse=True)
@@ -59,7 +59,7 @@ def test_images_are_ranked_by_the_mean_of_their_uncertainty(folder, monkeypatch,
         assert (row["below"], row["failure"]) == ("", "")
     made = json.loads((out / "screen.json").read_text())
     assert (made["images"], made["failed"], made["partial"]) == (6, 0, False)
-    assert made["statement"] in said.out
+    assert made["statement"] in output.out
     assert sum(made["mixture"]["weights"]) == pytest.approx(1)
     with PIL.Image.open(out / "screen.png") as picture:
         assert np.asarray(picture).std() > 10
@@ -71,9 +71,9 @@ def test_a_second_run_continues_and_may_add_reference_images(folder, monkeypatch
     known.mkdir()
     PIL.Image.fromarray(data.coffee()).save(known / "coffee.png")
     PIL.Image.fromarray(data.rocket()).save(known / "rocket.jpg")
-    status, said, out = screen(folder, monkeypatch, capsys, "--reference", known, "--aggregate", "top")
+    status, output, out = screen(folder, monkeypatch, capsys, "--reference", known, "--aggregate", "top")
     assert status == 0
-    assert said.out.count("already done") == 6
+    assert output.out.count("already done") == 6
     assert {row["below"] for row in rows(out)} <= {"0.000000", "0.500000", "1.000000"}
 
 
@@ -118,10 +118,10 @@ def test_an_image_that_fails_is_the_last_row_of_the_table_with_the_reason(folder
     for i in range(1, 6):
         (folder / f"crop{i}.png").unlink()
     (folder / "bad.png").write_bytes(b"nothing")
-    status, said, out = screen(folder, monkeypatch, capsys)
+    status, output, out = screen(folder, monkeypatch, capsys)
     assert status == 1
-    assert "bad.png" in said.err
-    assert "too few images" in said.out
+    assert "bad.png" in output.err
+    assert "too few images" in output.out
     crop, bad = rows(out)
     assert (crop["unknown"], crop["failure"]) == ("", "")
     assert bad["failure"].startswith("not an image")
@@ -138,9 +138,9 @@ def test_json_has_a_line_for_each_image(folder, monkeypatch, capsys):
     (folder / "bad.png").write_bytes(b"nothing")
     known = folder.parent / "known.png"
     PIL.Image.fromarray(data.coffee()).save(known)
-    status, said, out = screen(folder, monkeypatch, capsys, "--json", "--reference", known, "--aggregate", "median")
+    status, output, out = screen(folder, monkeypatch, capsys, "--json", "--reference", known, "--aggregate", "median")
     assert status == 1
-    lines = [json.loads(line) for line in said.out.splitlines()]
+    lines = [json.loads(line) for line in output.out.splitlines()]
     assert [line["image"] for line in lines] == [str(folder / f"{name}.png") for name in ("bad", "crop0", "crop1")] + [
         str(known)
     ]
@@ -235,6 +235,6 @@ def test_the_contact_sheet_shows_whole_names_that_neither_overlap_nor_leave_the_
     ],
 )
 def test_wrong_requests_are_refused(folder, monkeypatch, capsys, options, status, message):
-    actual, said, _ = screen(folder, monkeypatch, capsys, *options)
+    actual, output, _ = screen(folder, monkeypatch, capsys, *options)
     assert actual == status
-    assert message in said.err
+    assert message in output.err

@@ -1,4 +1,4 @@
-"""What each figure of the paper shows: a function that computes it, and the data it returns."""
+"""The data that each figure of the paper shows, and the function that computes them."""
 
 from __future__ import annotations
 

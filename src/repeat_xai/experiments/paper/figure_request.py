@@ -40,7 +40,7 @@ POISON_TITLES = {
 
 
 class FigureSource(NamedTuple):
-    """What a figure was made from, in words."""
+    """The dataset, the encoder and the budget that a figure was made from, in words."""
 
     dataset: str
     encoder: str

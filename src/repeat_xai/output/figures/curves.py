@@ -28,7 +28,7 @@ COLOURS = (KNOWN, "#D55E00", "#CC79A7", "#E69F00")
 """Green for the known dataset, orange and others for unknown ones; by Okabe and Ito, for colour-blind readers too."""
 LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 STYLES = ("-", "--", "-.", ":")
-"""Styles of outlines and curves, which can so be told apart without any colour."""
+"""Styles of outlines and curves, so that they differ without any colour too."""
 MIXTURE_HEADROOM = 1.6
 """The height of the axes by that of the tallest bar, at most: the mixture of few images may have a spike far above."""
 METHODS_PER_ROW = 3

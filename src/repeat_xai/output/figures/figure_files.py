@@ -19,7 +19,7 @@ UNDATED: Mapping[str, Mapping[str, None]] = {".png": {}, ".pdf": {"CreationDate"
 RESOLUTIONS = {".png": 150, ".pdf": 300, ".svg": 300}
 """Dots per inch: of the whole figure in a PNG, of the photos and maps inside a PDF or an SVG."""
 NO_GLYPH = r"Glyph \d+ .*missing from .*font|Matplotlib currently does not support \w+ natively"
-"""What Matplotlib warns of when a font cannot draw a letter, such as a Chinese one in the name of a photo."""
+"""Matplotlib's warnings of a letter that a font cannot draw, such as a Chinese one in the name of a photo."""
 
 
 @final

@@ -155,30 +155,30 @@ def test_the_command_writes_the_papers_values_beside_ours(root, monkeypatch, cap
     monkeypatch.setattr(detection_columns, "detection", partial(detection, draws=2))
     out = root / "out"
     few = ["--images", 5, "--masks", 8, "--repeats", 2, "--device", "cpu", "--data-root", root, "--out", out]
-    asked = ["poison", "--only-these", "--encoder", "torchvision:resnet18=random", *few]
-    status, said = run_here(monkeypatch, capsys, "reproduce", *asked)
-    assert status == 0, said.err
-    assert "10 of 10 rows to make" in said.err
-    assert "not run in poison: cifar10+cp (no file" in said.err
+    arguments = ["poison", "--only-these", "--encoder", "torchvision:resnet18=random", *few]
+    status, output = run_here(monkeypatch, capsys, "reproduce", *arguments)
+    assert status == 0, output.err
+    assert "10 of 10 rows to make" in output.err
+    assert "not run in poison: cifar10+cp (no file" in output.err
     text = (out / "poison-cifar10-separable.md").read_text()
     assert "Preset paper: 2 repeats, 8 masks, 10 passes of other methods; 200 disturbances" in text
     assert "5 images of cifar10, 5 images of cifar10+separable, drawn by seed 0. Weights: resnet18 random" in text
     assert "(paper 0.850)" in (out / "poison-cifar10-cp.md").read_text()
     assert json.loads((out / "run.json").read_text())["asked"]["preset"]["name"] == "paper"
-    _, said = run_here(monkeypatch, capsys, "reproduce", *asked)
-    assert "0 of 10 rows to make" in said.err
+    _, output = run_here(monkeypatch, capsys, "reproduce", *arguments)
+    assert "0 of 10 rows to make" in output.err
 
 
 def test_the_list_has_every_table_and_figure_and_unknown_names_are_refused(monkeypatch, capsys):
-    status, said = run_here(monkeypatch, capsys, "reproduce", "list")
+    status, output = run_here(monkeypatch, capsys, "reproduce", "list")
     assert status == 0
-    assert [line.split()[0] for line in said.out.splitlines()] == [*TABLES, *FIGURES]
-    status, said = run_here(monkeypatch, capsys, "reproduce", "table 9", "--out", Path("nowhere"))
-    assert (status, "unknown table or figure 'table 9'; choose one of: sanity" in said.err) == (2, True)
-    status, said = run_here(monkeypatch, capsys, "reproduce", "sanity", "--preset", "mine")
-    assert (status, "unknown preset 'mine'" in said.err) == (2, True)
-    status, said = run_here(monkeypatch, capsys, "reproduce", "sanity", "--only-these", "--out", Path("nowhere"))
-    assert (status, "say by --encoder which are left" in said.err) == (2, True)
+    assert [line.split()[0] for line in output.out.splitlines()] == [*TABLES, *FIGURES]
+    status, output = run_here(monkeypatch, capsys, "reproduce", "table 9", "--out", Path("nowhere"))
+    assert (status, "unknown table or figure 'table 9'; choose one of: sanity" in output.err) == (2, True)
+    status, output = run_here(monkeypatch, capsys, "reproduce", "sanity", "--preset", "mine")
+    assert (status, "unknown preset 'mine'" in output.err) == (2, True)
+    status, output = run_here(monkeypatch, capsys, "reproduce", "sanity", "--only-these", "--out", Path("nowhere"))
+    assert (status, "say by --encoder which are left" in output.err) == (2, True)
 
 
 @pytest.mark.parametrize("encoder", ["torchvision:squeezenet1_1=/none.safetensors", "torchvision:none", "none"])
@@ -186,10 +186,10 @@ def test_a_given_encoder_that_cannot_be_loaded_is_refused_before_anything_is_wri
     encoder, tmp_path, monkeypatch, capsys
 ):
     (tmp_path / "sanity-voc.md").write_text("made before")
-    status, said = run_here(
+    status, output = run_here(
         monkeypatch, capsys, "reproduce", "sanity", "--encoder", encoder, "--data-root", tmp_path, "--out", tmp_path
     )
     assert status != 0
-    assert len(said.err.splitlines()) == 1
+    assert len(output.err.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["sanity-voc.md"]
     assert (tmp_path / "sanity-voc.md").read_text() == "made before"
