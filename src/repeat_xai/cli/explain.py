@@ -51,7 +51,7 @@ def explain(
     budget: Annotated[
         str,
         typer.Option(
-            help="Number of masks for each image, rounded up to whole blocks, or auto for as many as the accuracy asks.",
+            help="Number of masks for each image, in whole blocks, or auto for as many as the accuracy asks.",
             rich_help_panel=BUDGET,
         ),
     ] = "auto",
@@ -169,7 +169,7 @@ def explain(
 ) -> None:
     """Show which pixels of an image an encoder's code depends on, and how sure that is.
 
-    For each image the results folder gets a panel (PNG), the maps (.npz) and a record of how they were made (.json), and
+    The results folder gets, for each image, a panel (PNG), the maps (.npz) and a record of how they were made (.json); and
     for all images one page, index.html. An interrupted run goes on when the same command is run again.
     """
     expect_size(protocol, size)

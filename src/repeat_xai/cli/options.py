@@ -77,7 +77,7 @@ Repeats = Annotated[int, typer.Option(min=1, help="Number of repeats.", rich_hel
 EstimatorOption = Annotated[
     Estimator,
     typer.Option(
-        help="How REPEAT's votes are found: estimated from one set of masks (fast), or by running every repeat (exact).",
+        help="How REPEAT's votes are found: estimated from one set of masks (fast), or by running all repeats (exact).",
         rich_help_panel=BUDGET,
     ),
 ]
@@ -110,7 +110,7 @@ CheckImages = Annotated[
     Check,
     typer.Option(
         "--check",
-        help="How a changed image is noticed: by the size and time of its file (time), or by reading it again (content).",
+        help="How a changed image is noticed: by the size and time of its file (time), or by its content (content).",
         rich_help_panel=ADVANCED,
     ),
 ]
