@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from repeat_xai.cli import options
-from repeat_xai.cli.explain_progress import expect_size, explain_all, tell_left_out
+from repeat_xai.cli.explain_progress import expect_size, explain_all, print_left_out
 from repeat_xai.cli.options import ADVANCED, BUDGET, HOW, OUTPUT
 from repeat_xai.data.image_files import find_images
 from repeat_xai.data.images import load_image
@@ -169,8 +169,8 @@ def explain(
 ) -> None:
     """Show which pixels of an image an encoder's code depends on, and how sure that is.
 
-    The results folder gets, for each image, a panel (PNG), the maps (.npz) and a record of how they were made (.json); and
-    for all images one page, index.html. An interrupted run goes on when the same command is run again.
+    The results folder gets, for each image, a panel (PNG), the maps (.npz) and a record of how they were made (.json),
+    and for all images one page, index.html. An interrupted run goes on when the same command is run again.
     """
     expect_size(protocol, size)
     if not 0.5 < level <= 1:
@@ -222,7 +222,7 @@ def explain(
         for name, chosen in methods.items()
     ]
     found = find_images([data_root / image for image in images], results=out)
-    tell_left_out(found.left_out)
+    print_left_out(found.left_out)
     raise typer.Exit(explain_all(found.images, folders, out, as_json=as_json))
 
 
