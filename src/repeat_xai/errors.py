@@ -1,8 +1,9 @@
 """The errors of this package, each in one line that says what is wrong and what to do."""
 
+import math
 import unicodedata
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 MEMORY_WORDS = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "bad allocation")
 """Words in the messages of errors that mean too little memory but have no class of their own."""
@@ -93,6 +94,17 @@ def at_least(name: str, value: object, least: int, most: int = MAX_COUNT) -> Non
         raise ConfigurationError(f"{name} must be a whole number of at least {least}, not {shown(value)}")
     if int(value) > most:
         raise ConfigurationError(f"{name} must be at most {most:,}, not {shown(value)}")
+
+
+def expect_number(name: str, value: object) -> None:
+    """Raise a ConfigurationError unless a value is a finite number.
+
+    >>> expect_number("keep", "half")
+    Traceback (most recent call last):
+    repeat_xai.errors.ConfigurationError: keep must be a number, not 'half'
+    """
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise ConfigurationError(f"{name} must be a number, not {shown(value)}")
 
 
 def shown(value: object) -> str:
