@@ -1,4 +1,4 @@
-"""Kernels equal scikit-learn's."""
+"""Kernels compared with scikit-learn."""
 
 import numpy as np
 import pytest
@@ -28,16 +28,16 @@ def test_equals_scikit_learn(ours, theirs, options):
     np.testing.assert_allclose(ours(code, codes).numpy(), expected, rtol=1e-12)
 
 
-def test_small_codes_are_not_zero():
+def test_cosine_of_small_codes_is_exact():
     code = torch.tensor([3e-9, 4e-9], dtype=torch.float64)
     torch.testing.assert_close(rx.Cosine()(code, code[None]), torch.ones(1, dtype=torch.float64))
 
 
-def test_a_zero_code_is_like_nothing():
+def test_cosine_of_a_zero_code_is_zero():
     assert rx.Cosine()(torch.ones(3), torch.zeros(2, 3)).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("make", [lambda: rx.Rbf(gamma=0.0), lambda: rx.Polynomial(offset=-1.0)])
-def test_what_is_no_kernel_is_refused(make):
-    with pytest.raises(rx.RepeatError, match="is no kernel"):
+def test_parameters_that_make_no_kernel_are_refused(make):
+    with pytest.raises(rx.RepeatError, match="kernel"):
         make()

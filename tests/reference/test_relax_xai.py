@@ -1,4 +1,4 @@
-"""Against the authors' own RELAX, relax-xai 0.0.5, on equal masks."""
+"""RELAX compared with the authors' own package, relax-xai 0.0.5, on the same masks."""
 
 import pytest
 import relax_xai.masking_functions
@@ -20,13 +20,13 @@ def photo_like(network):
 
 
 def test_masks_equal_theirs(monkeypatch):
-    """Given the same grids and shifts, the masks are theirs."""
+    """From the same grids and shifts, both make the same masks."""
     basis = Basis.of(rx.Grid(), 64, 48, CPU)
     draws = basis.draw(seed=2, start=0, stop=30)
     down, right = draws.shifts.unbind(1)
-    dice = iter((down, right))
+    shifts = iter((down, right))
     monkeypatch.setattr(relax_xai.masking_functions.torch, "rand", lambda *_, **__: 1 - draws.grids[:, None])
-    monkeypatch.setattr(relax_xai.masking_functions.torch, "randint", lambda *_, **__: next(dice))
+    monkeypatch.setattr(relax_xai.masking_functions.torch, "randint", lambda *_, **__: next(shifts))
     (theirs,) = relax_xai.masking_functions.mask_generator(30, (64, 48), "cpu")
     torch.testing.assert_close(basis.masks(draws, torch.float32), theirs[:, 0], atol=1e-6, rtol=0)
     assert {0, 6} <= set(down.tolist()) | set(right.tolist())

@@ -10,7 +10,9 @@ CODE = """
 import numpy as np, torch, repeat_xai as rx
 from repeat_xai import metrics
 from repeat_xai.data.poisons import separable
-from repeat_xai.metrics.detection.poison_detection import detection
+from repeat_xai.metrics.detection import detect_poison
+from repeat_xai.metrics.faithfulness import FaithfulnessScore
+from repeat_xai.metrics.robustness import RobustnessScore
 
 net = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
 encoder = rx.load_encoder(net)
@@ -80,10 +82,13 @@ MISTAKES = [
     (lambda: rx.KernelShap()(encoder, pixels, seed=0), "Tensor is no image"),
     (lambda: rx.Spread()(net, image, seed=0), "Sequential is no encoder"),
     (lambda: metrics.mprt(small, encoder, [image], order="sideways", seed=0), "unknown order"),
-    (lambda: metrics.mprt(small, encoder, [image], of="votes", seed=0), "unknown of"),
+    (lambda: metrics.mprt(small, encoder, [image], map_name="votes", seed=0), "unknown map_name"),
     (lambda: metrics.mprt(small, encoder, [image], randomise="half", seed=0), "unknown randomise"),
+    (lambda: metrics.emprt(small, encoder, [image], map_name="votes", seed=0), "unknown map_name"),
+    (lambda: RobustnessScore(metric="lipschitz"), "unknown metric"),
+    (lambda: FaithfulnessScore(curve="addition"), "unknown curve"),
     (lambda: metrics.mprt(small, encoder, [image], seed=0), "no layer that can be reset"),
-    (lambda: detection(torch.ones(9), torch.ones(8), share=0.5, seed=0), "the same 4 images or more"),
+    (lambda: detect_poison(torch.ones(9), torch.ones(8), share=0.5, seed=0), "the same 4 images or more"),
     (lambda: separable(np.ones((2, 8, 8, 3)), np.zeros(2, int), seed=0), "images are uint8"),
     (lambda: separable(np.ones((2, 8, 8, 3), np.uint8), np.zeros(2, int), norm="l1", seed=0), "unknown norm"),
     (lambda: rx.Squares(cells=0), "cells must be a whole number"),

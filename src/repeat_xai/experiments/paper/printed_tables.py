@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from repeat_xai.experiments.columns import Column, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import SHARES, Detection, Poison
-from repeat_xai.experiments.measures import Robustness
+from repeat_xai.experiments.measures import EncoderScores
 from repeat_xai.experiments.paper.table_entry import Block, Entry, Printed
-from repeat_xai.metrics.emprt import Of
+from repeat_xai.metrics.metric import MapName
+from repeat_xai.metrics.robustness import RobustnessScore
 
 BOTH = ("resnet50", "vit_b_16")
 COMPARED = ("saliency", "guided_backprop", "integrated_gradients", "relax", "repeat")
@@ -57,7 +58,8 @@ def _told(dataset: str, methods: tuple[str, ...], against: str, resnet50: str, v
 
 
 COMPLEXITY = Mean(metric="complexity", of="uncertainty")
-ROBUSTNESS = Mean(metric="local_lipschitz", measure=Robustness(), direction="lower", first=ROBUST)
+LIPSCHITZ = EncoderScores(metric="local_lipschitz", score=RobustnessScore(metric="local_lipschitz"))
+ROBUSTNESS = Mean(metric="local_lipschitz", measure=LIPSCHITZ, first=ROBUST)
 LCR = (Mean(metric="top_k_intersection"), Mean(metric="complexity"), ROBUSTNESS)
 
 
@@ -75,7 +77,7 @@ def _lcr(dataset: str, resnet50: str, vit: str) -> Block:
 
 THRESHOLDS = ("otsu", "li", "triangle", "mean")
 KS = (10, 20, 30)
-MAPS: tuple[Of, Of] = ("importance", "uncertainty")
+MAPS: tuple[MapName, MapName] = ("importance", "uncertainty")
 POISONED = {
     "importance": (0.56, 0.62, 0.62, 0.59, 0.59, 0.58, 0.58, 0.59, 0.60),
     "uncertainty": (0.85, 0.86, 0.87, 0.86, 0.86, 0.85, 0.84, 0.85, 0.85),

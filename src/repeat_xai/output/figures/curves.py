@@ -90,7 +90,7 @@ def reliability(found: Calibration) -> Figure:
     figure = Figure(figsize=(4.4, 4.4), layout="constrained")
     axes = _square(figure)
     there = found.pixels.numpy() > 0
-    stated, seen, pixels = (values.numpy()[there] for values in (found.stated, found.seen, found.pixels))
+    stated, seen, pixels = (values.numpy()[there] for values in (found.stated, found.observed, found.pixels))
     axes.plot(stated, seen, color="#0072B2", linewidth=1.2)
     axes.scatter(stated, seen, s=1500 * pixels, color="#0072B2", alpha=0.45, linewidths=0, clip_on=False)
     axes.scatter(stated, seen, s=5, color="#0072B2", clip_on=False, zorder=3)

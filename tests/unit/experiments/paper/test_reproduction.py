@@ -19,7 +19,7 @@ from repeat_xai.experiments.paper.printed_tables import ENTRIES, TABLES
 from repeat_xai.experiments.paper.reproduction import Reproduction, Stock
 from repeat_xai.experiments.settings import Network
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.metrics.detection.poison_detection import detection
+from repeat_xai.metrics.detection import detect_poison
 
 TINY = Network(name="torchvision:squeezenet1_1", weights="random", fit=224)
 
@@ -150,7 +150,7 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_where_it_has_to_be
 
 def test_by_command_a_table_has_what_the_paper_prints_beside_ours(root, monkeypatch, capsys):
     """Also that a ResNet18, as the paper has it, runs on random weights."""
-    monkeypatch.setattr(detection_columns, "detection", partial(detection, draws=2))
+    monkeypatch.setattr(detection_columns, "detect_poison", partial(detect_poison, draws=2))
     out = root / "out"
     few = ["--images", 5, "--masks", 8, "--repeats", 2, "--device", "cpu", "--data-root", root, "--out", out]
     asked = ["poison", "--only-these", "--encoder", "torchvision:resnet18=random", *few]

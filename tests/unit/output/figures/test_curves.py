@@ -87,7 +87,7 @@ def test_a_reliability_diagram_has_discs_as_large_as_their_bins():
     nan = torch.nan
     found = Calibration(
         stated=torch.tensor([0.1, nan, 0.9]),
-        seen=torch.tensor([0.2, nan, 0.7]),
+        observed=torch.tensor([0.2, nan, 0.7]),
         pixels=torch.tensor([0.75, 0.0, 0.25]),
         error=0.125,
         brier=0.0625,
