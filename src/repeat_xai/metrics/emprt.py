@@ -56,7 +56,8 @@ def emprt(
     histogram shows rounding. The method is called twice for each image.
 
     >>> import repeat_xai as rx, torch
-    >>> encoder = rx.load_encoder(torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(48, 8)))
+    >>> from torch import nn
+    >>> encoder = rx.load_encoder(nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 8)))
     >>> image = rx.load_image(torch.arange(192.0).view(3, 8, 8) / 192, encoder)
     >>> method = rx.Repeat(estimator="exact", repeats=2, base=rx.Relax(masks=8))
     >>> emprt(method, encoder, [image], seed=0).shape

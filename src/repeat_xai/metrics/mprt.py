@@ -62,7 +62,8 @@ def mprt(
     once more for each image.
 
     >>> import repeat_xai as rx, torch
-    >>> encoder = rx.load_encoder(torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(48, 8)))
+    >>> from torch import nn
+    >>> encoder = rx.load_encoder(nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 8)))
     >>> image = rx.load_image(torch.arange(768.0).view(3, 16, 16) / 768, encoder)
     >>> method = rx.Repeat(estimator="exact", repeats=2, base=rx.Relax(masks=8))
     >>> result = mprt(method, encoder, [image], seed=0)
@@ -91,8 +92,8 @@ def mprt(
 class MprtScore:
     """The mean of Spearman's rank correlation over the layers of an encoder, for each map of a method.
 
-    Layers whose map is constant have no correlation and are left out of the mean: where a network has lost its training,
-    the similarities of RELAX may all be 1 as far as float32 can tell.
+    Layers whose map is constant have no correlation and are left out of the mean: in a network without training, the
+    similarities of RELAX may all be 1 as far as float32 can tell.
     """
 
     randomise: Randomise = "quantus"
@@ -105,7 +106,7 @@ class MprtScore:
     def __call__(
         self, method: ExplainingMethod, encoder: Encoder, image: Image, *, seed: int
     ) -> dict[ScoredMap, float]:
-        """Return the mean for importance and, if the method measures it, for uncertainty; NaN if no layer has a value."""
+        """Return the mean for importance and, if the method measures it, uncertainty; NaN if no layer has a value."""
         trained = maps_of_explanation(method(encoder, image, seed=seed))
         correlations: dict[MapName, list[Tensor]] = {name: [] for name in trained}
         for _, randomised in randomise_layer_by_layer(encoder, self.randomise, order=self.order):
