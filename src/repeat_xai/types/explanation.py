@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Map = Float[Tensor, "height width"]
 
+LITTLE_MOVEMENT = 0.02
+"""Mean of 1 − cosine below which the code hardly moves: photos move trained encoders by 0.1 to 0.4."""
 ROUNDING = 1e-6
 """Largest rounding error of a share of votes in float32."""
 MOST_PIXELS = MOST_SIDE * MOST_SIDE
@@ -70,6 +72,17 @@ class Explanation:
     provenance: Mapping[str, Any] = field(repr=False)
     """Record of how the maps were made, as plain JSON: method with all its settings, encoder, preprocessing, seed,
     versions, device, time and number of encoder calls. The same method, encoder, image and seed give the same maps."""
+
+    @property
+    def code_movement(self) -> float | None:
+        """How far masking moves the code: the mean of 1 − cosine over masked copies; None where it was not measured."""
+        movement = self.provenance.get("ran", {}).get("code_movement")
+        return movement if isinstance(movement, float) else None
+
+    @property
+    def hardly_moves(self) -> bool:
+        """Whether masking hardly moves the code, so that the maps may show little more than the masks themselves."""
+        return self.code_movement is not None and self.code_movement < LITTLE_MOVEMENT
 
     @property
     def maps(self) -> dict[str, Map]:
