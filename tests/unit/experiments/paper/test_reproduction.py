@@ -134,7 +134,7 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_where_it_has_to_be
     def fails(encoder, how):
         raise rx.errors.EncoderError("it has no weights to randomise")
 
-    monkeypatch.setattr("repeat_xai.experiments.settings.randomised", fails)
+    monkeypatch.setattr("repeat_xai.experiments.settings.randomise_encoder", fails)
     (root / "pictures").mkdir()
     PIL.Image.fromarray(data.chelsea()).save(root / "pictures/cat.png")
     stock = Stock(Worker(device="cpu", root=root))
