@@ -12,7 +12,9 @@ from typing import final
 
 from repeat_xai.experiments.columns import Column, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import SHARES, Detection, Poison
+from repeat_xai.experiments.measures import EncoderScores
 from repeat_xai.metrics.metric import MapName
+from repeat_xai.metrics.robustness import RobustnessScore
 
 PrintedValues = Mapping[str, Mapping[str, tuple[float | None, ...]]]
 """By encoder and method, a value for each column; None where the paper prints none."""
