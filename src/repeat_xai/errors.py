@@ -1,7 +1,8 @@
 """What goes wrong, each in one line a user can act on."""
 
+import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 
 NO_MEMORY = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "bad allocation")
@@ -66,16 +67,36 @@ def in_one_line(text: str) -> str:
     )
 
 
+MAX_LISTED_NAMES = 8
+"""Of more known names than this, an error shows only those that are spelled most like an unknown one."""
+
+
 def choose(name: str, value: object, known: Iterable[str]) -> None:
-    """Refuse a value that is not one of those known.
+    """Raise a ConfigurationError unless a value is one of the known names.
+
+    Few known names are listed in the error. Of many, the nearest in spelling are named, where there are any.
 
     >>> choose("votes", "many", ("weighted", "binary"))
     Traceback (most recent call last):
     repeat_xai.errors.ConfigurationError: unknown votes 'many'; choose one of: weighted, binary
+    >>> choose("number", "thre", "one two three four five six seven eight nine".split())
+    Traceback (most recent call last):
+    repeat_xai.errors.ConfigurationError: unknown number 'thre'; did you mean three?
     """
     names = tuple(known)
     if value not in names:
-        raise ConfigurationError(f"unknown {name} '{value}'; choose one of: {', '.join(names)}")
+        near = nearest(str(value), names) if len(names) > MAX_LISTED_NAMES else []
+        advice = f"did you mean {' or '.join(near)}?" if near else f"choose one of: {', '.join(names)}"
+        raise ConfigurationError(f"unknown {name} '{value}'; {advice}")
+
+
+def nearest(value: str, known: Sequence[str]) -> list[str]:
+    """Return the known names that are spelled much like a value: at most three, the most similar first.
+
+    >>> nearest("rseize", ("resize", "crop", "normalise"))
+    ['resize']
+    """
+    return difflib.get_close_matches(value, known, n=3, cutoff=0.7)
 
 
 def at_least(name: str, value: object, least: int, most: int = MOST) -> None:
