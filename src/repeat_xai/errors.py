@@ -2,7 +2,7 @@
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from numbers import Integral
 
 NO_MEMORY = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "bad allocation")
@@ -70,6 +70,9 @@ def in_one_line(text: str) -> str:
 MAX_LISTED_NAMES = 8
 """Of more known names than this, an error shows only those that are spelled most like an unknown one."""
 
+MIN_SIMILARITY = 0.7
+"""Share of letters that two spellings must have in common to count as near: difflib's ratio."""
+
 
 def choose(name: str, value: object, known: Iterable[str]) -> None:
     """Raise a ConfigurationError unless a value is one of the known names.
@@ -90,13 +93,20 @@ def choose(name: str, value: object, known: Iterable[str]) -> None:
         raise ConfigurationError(f"unknown {name} '{value}'; {advice}")
 
 
-def nearest(value: str, known: Sequence[str]) -> list[str]:
+def nearest(value: str, known: Iterable[str]) -> list[str]:
     """Return the known names that are spelled much like a value: at most three, the most similar first.
+
+    Of names that are equally similar, the one that comes first among the known is first.
 
     >>> nearest("rseize", ("resize", "crop", "normalise"))
     ['resize']
     """
-    return difflib.get_close_matches(value, known, n=3, cutoff=0.7)
+    matcher, ratios = difflib.SequenceMatcher(b=value), {}
+    for name in known:
+        matcher.set_seq1(name)
+        ratios[name] = matcher.ratio() if matcher.quick_ratio() > MIN_SIMILARITY else 0.0
+    ranked = sorted(ratios, key=lambda name: -ratios[name])[:3]
+    return [name for name in ranked if ratios[name] > MIN_SIMILARITY]
 
 
 def at_least(name: str, value: object, least: int, most: int = MOST) -> None:

@@ -1,4 +1,8 @@
-"""Encoder calls, told where they are made: one image through the encoder is one call."""
+"""Counting encoder calls: one image that goes through an encoder is one call.
+
+Encoders report their calls here, and whoever wants to know of them listens: a progress bar, or the meter whose count
+becomes part of an explanation's provenance. Neither is passed through the functions in between.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,20 @@ Listener = Callable[[int], None]
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 
-def tell(calls: int) -> None:
-    """Say that `calls` images have gone through an encoder."""
+def count_calls(calls: int) -> None:
+    """Report to every listener that this many images have gone through an encoder."""
     for listener in _listeners.get():
         listener(calls)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Hear of every encoder call made inside the block.
+    """Give the listener the number of images of every encoder call made inside the block.
 
-    >>> heard = []
-    >>> with listening(heard.append):
-    ...     tell(64)
-    >>> heard
+    >>> calls = []
+    >>> with listening(calls.append):
+    ...     count_calls(64)
+    >>> calls
     [64]
     """
     token = _listeners.set((*_listeners.get(), listener))
@@ -36,13 +40,13 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
-    """Tell nobody of the encoder calls made inside the block.
+def uncounted() -> Iterator[None]:
+    """Report no encoder call made inside the block: used for trials, which are no part of a method's cost.
 
-    >>> heard = []
-    >>> with listening(heard.append), unheard():
-    ...     tell(64)
-    >>> heard
+    >>> calls = []
+    >>> with listening(calls.append), uncounted():
+    ...     count_calls(64)
+    >>> calls
     []
     """
     token = _listeners.set(())
@@ -54,16 +58,18 @@ def unheard() -> Iterator[None]:
 
 @dataclass
 class Meter:
-    """Encoder calls made and seconds spent so far."""
+    """The number of encoder calls, and the time, since the meter was started."""
 
     started: float = field(default_factory=time.perf_counter)
     calls: int = 0
 
-    def hear(self, calls: int) -> None:
+    def add(self, calls: int) -> None:
+        """Add encoder calls to the count."""
         self.calls += calls
 
     @property
     def seconds(self) -> float:
+        """Seconds since the meter was started."""
         return time.perf_counter() - self.started
 
 
@@ -71,5 +77,5 @@ class Meter:
 def metering() -> Iterator[Meter]:
     """Count the encoder calls made inside the block."""
     meter = Meter()
-    with listening(meter.hear):
+    with listening(meter.add):
         yield meter

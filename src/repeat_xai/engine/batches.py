@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.encoders.calls import metering, tell
-from repeat_xai.encoders.codes import checked
+from repeat_xai.encoders.calls import count_calls, metering
+from repeat_xai.encoders.codes import checked_codes
 from repeat_xai.engine.kernels import Kernel
 from repeat_xai.engine.masks import Basis, Draws, Grid, sent
 from repeat_xai.engine.precision import rounding
@@ -209,7 +209,7 @@ class Engine:
             with metering() as meter, self.conduct.apart():
                 codes = forward.run(batch, self._rounded)
             if not meter.calls:
-                tell(rows)
+                count_calls(rows)
         except EncoderError:
             raise
         except Exception as error:  # any module may fail in any way
@@ -218,7 +218,7 @@ class Engine:
             if copies == 1:
                 raise EncoderError(f"{name}: out of memory on a single image of {image}") from error
             raise _TooManyError(copies) from error
-        codes = checked(codes, name, rows=copies, device=self.device)
+        codes = checked_codes(codes, name, rows=copies, device=self.device)
         self.width = self.width or codes.shape[1]
         if codes.shape[1] != self.width:
             raise EncoderError(f"{name}: returns codes of {self.width} values, then of {codes.shape[1]}")

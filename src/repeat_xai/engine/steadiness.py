@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.encoders.calls import unheard
-from repeat_xai.encoders.codes import checked, features_of
-from repeat_xai.encoders.torch_state import generators_kept, undisturbed
+from repeat_xai.encoders.calls import uncounted
+from repeat_xai.encoders.codes import checked_codes, features_of
+from repeat_xai.encoders.torch_state import generators_restored, settings_restored
 from repeat_xai.engine.runtimes import remembered
 from repeat_xai.errors import EncoderError
 from repeat_xai.types import Encoder
@@ -41,7 +41,7 @@ class Conduct(NamedTuple):
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Run the encoder in the block without a trace in torch's settings nor, if it draws, in the generators."""
-        with undisturbed(), generators_kept(self.device) if self.draws else nullcontext():
+        with settings_restored(), generators_restored(self.device) if self.draws else nullcontext():
             yield
 
 
@@ -65,7 +65,7 @@ def conduct_of(encoder: Encoder, shape: torch.Size) -> Conduct:
 def _observed(encoder: Encoder, shape: torch.Size) -> Conduct:
     """Encode an image twice: first of two, and later last of two, beside another."""
     images = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0)).to(encoder.device, encoder.dtype)
-    with unheard(), generators_kept(encoder.device):
+    with uncounted(), generators_restored(encoder.device):
         before = _generators(encoder.device)
         found = [_codes(encoder, images[list(pair)]) for pair in ((0, 1), (2, 0))]
         draws = _generators(encoder.device) != before
@@ -86,7 +86,7 @@ def _codes(encoder: Encoder, images: Tensor) -> Tensor | None:
     try:
         with torch.no_grad():
             found = features_of(lambda: encoder(images), encoder.name, device=encoder.device)
-        return checked(found, encoder.name, rows=len(images), device=encoder.device).clone()
+        return checked_codes(found, encoder.name, rows=len(images), device=encoder.device).clone()
     except Exception:  # lack of memory among them
         return None
 

@@ -237,3 +237,18 @@ def test_weights_of_the_pooling_may_be_lacking_unless_they_are_wanted(folder, tm
         close(encoder(images), bare(images).last_hidden_state[:, 0])
     with pytest.raises(rx.RepeatError, match="no weights for it"):
         rx.load_encoder(f"hf:{copy}", pool="head")
+
+
+def test_a_preprocessing_replaces_that_of_the_image_processor(folder, tmp_path):
+    """A folder without an image processor needs one."""
+    preprocessing = rx.Preprocessing(size=(48, 40), resize=(48, 40), mean=(0.5,) * 3, std=(0.25,) * 3)
+    copy = shutil.copytree(folder("vit"), tmp_path / "copy")
+    (copy / "preprocessor_config.json").unlink()
+    with pytest.raises(rx.RepeatError, match="give a preprocessing"):
+        rx.load_encoder(f"hf:{copy}")
+    encoder = rx.load_encoder(f"hf:{copy}", preprocessing=preprocessing)
+    assert (encoder.preprocessing, encoder.pool) == (preprocessing, "cls")
+    assert encoder(torch.randn(2, 3, 48, 40)).shape == (2, 32)
+    grey = rx.Preprocessing(size=(32, 32), resize=32, mean=(0.5,), std=(0.25,))
+    with pytest.raises(rx.errors.ConfigurationError, match="takes no images"):
+        rx.load_encoder(f"hf:{copy}", preprocessing=grey)

@@ -10,7 +10,7 @@ from torch import nn
 
 import repeat_xai as rx
 from repeat_xai.encoders.calls import metering
-from repeat_xai.encoders.torch_state import generators_kept
+from repeat_xai.encoders.torch_state import generators_restored
 
 
 class Counting(nn.Module):
@@ -80,6 +80,6 @@ def test_generators_are_as_before_after_a_block():
     def drawn():
         return torch.rand(3).tolist(), np.random.rand(3).tolist(), random.random()
 
-    with generators_kept(torch.device("cpu")):
+    with generators_restored(torch.device("cpu")):
         first = drawn()
     assert drawn() == first

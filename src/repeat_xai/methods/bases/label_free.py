@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.encoders.calls import metering, tell
-from repeat_xai.encoders.codes import checked
+from repeat_xai.encoders.calls import count_calls, metering
+from repeat_xai.encoders.codes import checked_codes
 from repeat_xai.encoders.torch_encoder import TorchEncoder, evaluating, full_precision
 from repeat_xai.encoders.torch_state import seeded
 from repeat_xai.engine.steadiness import Conduct, conduct_of
@@ -83,9 +83,9 @@ def encoded(
     """One code an image in float32 at least, each call told; a network that writes into its input is given a copy."""
     with metering() as meter, conduct.apart():
         found = encode(images.clone())
-    codes = checked(found, name, rows=len(images), device=images.device)
+    codes = checked_codes(found, name, rows=len(images), device=images.device)
     if not meter.calls:
-        tell(len(images))
+        count_calls(len(images))
     return codes.to(torch.promote_types(codes.dtype, torch.float32))
 
 

@@ -13,7 +13,7 @@ from serving import until
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.encoders import export
+from repeat_xai.encoders import onnx_export
 from repeat_xai.errors import lacks_memory
 
 PROBE = {"input": torch.zeros(2, 3, 24, 20)}
@@ -58,8 +58,8 @@ def test_a_network_of_ones_own_file_is_found_there_and_may_print(tmp_path, monke
     )
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("talkative").Net(3, 4, 5).eval()
-    made, _ = aside(lambda: export.model(module, PROBE))
-    assert made == export.model(module, PROBE)
+    made, _ = aside(lambda: onnx_export.onnx_bytes(module, PROBE))
+    assert made == onnx_export.onnx_bytes(module, PROBE)
 
 
 class Hooked(nn.Identity):
@@ -71,7 +71,7 @@ class Hooked(nn.Identity):
 @pytest.mark.parametrize(("module", "words"), [(nn.Unfold(99), "spatial size"), (Hooked(), "pickle")])
 def test_what_goes_wrong_there_is_said_in_a_line(module, words):
     with ThreadPoolExecutor(1) as pool, pytest.raises(Exception, match=words) as caught:
-        pool.submit(export.model, module, PROBE).result()
+        pool.submit(onnx_export.onnx_bytes, module, PROBE).result()
     assert "\n" not in str(caught.value)
 
 
@@ -84,29 +84,30 @@ def test_what_cannot_be_pickled_is_run_by_torch():
 
 @pytest.mark.parametrize("lack", ["raise MemoryError", "import os; os.kill(os.getpid(), 9)"])
 def test_too_little_memory_there_is_known_for_that(network, monkeypatch, lack):
-    lacking = f"from repeat_xai.encoders import export\ndef lack(*_): {lack}\nexport._here = lack; export.answer()"
-    monkeypatch.setattr(export, "ANSWERING", lacking)
+    program = f"from repeat_xai.encoders import onnx_export as room\ndef lack(*_): {lack}\nroom._export = lack\n"
+    lacking = program + "room.export_from_stdin()"
+    monkeypatch.setattr(onnx_export, "WORKER_CODE", lacking)
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError) as caught:
-        pool.submit(export.model, network, PROBE).result()
+        pool.submit(onnx_export.onnx_bytes, network, PROBE).result()
     assert lacks_memory(caught.value)
 
 
 def test_who_waits_is_told_that_it_was_abandoned_or_takes_too_long(network, monkeypatch):
-    monkeypatch.setattr(export, "ANSWERING", "import time; time.sleep(100)")
+    monkeypatch.setattr(onnx_export, "WORKER_CODE", "import time; time.sleep(100)")
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="abandoned") as caught:
-        waiting = pool.submit(export.model, network, PROBE)
-        assert until(lambda: export._at_work)
-        export.abandon()
+        waiting = pool.submit(onnx_export.onnx_bytes, network, PROBE)
+        assert until(lambda: onnx_export._processes)
+        onnx_export.abandon()
         waiting.result()
     assert not lacks_memory(caught.value)
-    monkeypatch.setattr(export, "LONGEST", 0.2)
+    monkeypatch.setattr(onnx_export, "MAX_SECONDS", 0.2)
     with ThreadPoolExecutor(1) as pool, pytest.raises(subprocess.TimeoutExpired):
-        pool.submit(export.model, network, PROBE).result()
-    assert not export._at_work
+        pool.submit(onnx_export.onnx_bytes, network, PROBE).result()
+    assert not onnx_export._processes
 
 
 def test_ctrl_c_does_not_reach_the_process(network, monkeypatch):
-    monkeypatch.setattr(export, "ANSWERING", "import os, sys; sys.exit(f'group {os.getpgid(0)}')")
+    monkeypatch.setattr(onnx_export, "WORKER_CODE", "import os, sys; sys.exit(f'group {os.getpgid(0)}')")
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match=r"group \d+") as caught:
-        pool.submit(export.model, network, PROBE).result()
+        pool.submit(onnx_export.onnx_bytes, network, PROBE).result()
     assert str(caught.value) != f"group {os.getpgid(0)}"
