@@ -44,7 +44,7 @@ def is_downloaded(model: str, revision: str | None) -> bool:
 
     try:
         huggingface_hub.snapshot_download(model, revision=revision, local_files_only=True)
-    except Exception:  # as above
+    except Exception:  # huggingface_hub may also reject the name or meet a damaged cache
         return False
     return True
 

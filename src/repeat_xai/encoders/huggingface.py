@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from torch import nn
 from repeat_xai.encoders import huggingface_preprocessing as image_processor
 from repeat_xai.encoders.hub import quietly, why_unreachable
 from repeat_xai.encoders.huggingface_model import MODEL_POOLS, pooled_model
-from repeat_xai.encoders.torch_encoder import IMAGENET, TorchEncoder, on_device, sized
+from repeat_xai.encoders.torch_encoder import IMAGENET, TorchEncoder, imagenet, on_device
 from repeat_xai.encoders.weights import describe_weights
 from repeat_xai.errors import ConfigurationError, EncoderError, choose, reason
 from repeat_xai.files.atomic import read_json
@@ -39,18 +38,20 @@ def load(
     if isinstance(weights, Path):
         raise ConfigurationError("an hf: model has its own weights; to load others, give their folder as hf:FOLDER")
     _expect_transformers()
+    own_size = size is None and preprocessing is None
     with quietly():
         config, source = _config(name)
-        how = preprocessing or _own_preprocessing(name, source, size)
+        preprocessing = preprocessing or _own_preprocessing(name, source, size)
         network, lacks_head = _network(name, config, source, trained=weights is None)
-        own_size = size is None and preprocessing is None
-        pool, module = pooled_model(f"hf:{name}", network, how, pool, own_size=own_size, lacks_head=lacks_head)
+        pool, module = pooled_model(
+            f"hf:{name}", network, preprocessing, pool, own_size=own_size, lacks_head=lacks_head
+        )
     folder = Path(name) if Path(name).is_dir() else None
     return TorchEncoder(
         name=f"hf:{folder.resolve().name if folder else name}",
         weights=describe_weights(weights or folder, default=f"{name} at commit {source.get('revision')}"),
         pool=pool,
-        preprocessing=how,
+        preprocessing=preprocessing,
         module=module,
     )
 
@@ -90,10 +91,11 @@ def from_model(
     network: Any = on_device(_vision_part(model), device)
     if network.config.model_type == "vit_mae":
         network = _seeing_every_patch(network)
+    own_size = size is None and preprocessing is None
     with quietly():
-        how = preprocessing or _local_preprocessing(model, network, size)
-        pool, module = pooled_model(label, network, how, pool, own_size=size is None and preprocessing is None)
-    return TorchEncoder(name=name or label, weights="as given", pool=pool, preprocessing=how, module=module)
+        preprocessing = preprocessing or _local_preprocessing(model, network, size)
+        pool, module = pooled_model(label, network, preprocessing, pool, own_size=own_size)
+    return TorchEncoder(name=name or label, weights="as given", pool=pool, preprocessing=preprocessing, module=module)
 
 
 def _takes_images(config: Any) -> bool:
@@ -136,15 +138,12 @@ def _local_preprocessing(model: Any, network: Any, size: int | None) -> Preproce
         if Path(origin).is_dir():
             _expect_own_files(Path(origin))
         processor = image_processor.open_processor(_source(origin, local=True)) if origin else None
-    except Exception:  # as above
+    except Exception:  # transformers fails with errors of every kind
         processor = None
     if processor is not None:
         return image_processor.as_preprocessing(type(model).__name__, processor, size)
     sides = size or getattr(network.config, "image_size", None) or IMAGENET.size
-    height, width = (sides, sides) if isinstance(sides, int) else tuple(sides)
-    if height == width:
-        return sized(IMAGENET, height)
-    return replace(IMAGENET, size=(height, width), resize=(height, width))
+    return imagenet(*((sides, sides) if isinstance(sides, int) else sides))
 
 
 def _source(name: str, *, local: bool) -> dict[str, Any]:
@@ -170,7 +169,7 @@ def _config(name: str) -> tuple[Any, dict[str, Any]]:
             file = huggingface_hub.hf_hub_download(name, "config.json", local_files_only=bool(offline))
             source["revision"] = Path(file).parent.name
         config = transformers.AutoConfig.from_pretrained(**source)
-    except Exception as error:  # as above
+    except Exception as error:  # transformers fails with errors of every kind
         if offline:
             raise EncoderError(
                 f"hf:{name}: no such folder, and the hub cannot be asked ({offline}); give a folder, or go online once"
@@ -217,7 +216,9 @@ def _why_unreachable(name: str) -> str:
     except HFValidationError as error:
         raise EncoderError(f"hf:{name}: no such folder, and not the name of a model on the hub") from error
     except RepositoryNotFoundError as error:
-        raise EncoderError(f"hf:{name}: no such folder, and no such model on the hub, or one to log in for") from error
+        raise EncoderError(
+            f"hf:{name}: no such folder, and no such model on the hub, or one that needs a login"
+        ) from error
 
 
 def _network(name: str, config: Any, source: dict[str, Any], *, trained: bool) -> tuple[nn.Module, bool]:
@@ -232,7 +233,7 @@ def _network(name: str, config: Any, source: dict[str, Any], *, trained: bool) -
             network, loading = transformers.AutoModel.from_pretrained(
                 **source, config=config, output_loading_info=True, ignore_mismatched_sizes=True
             )
-    except Exception as error:  # as above
+    except Exception as error:  # transformers fails with errors of every kind
         raise EncoderError(f"hf:{name}: the model cannot be loaded ({reason(error)})") from error
     absent = sorted(k for k in loading["missing_keys"] if not k.endswith("num_batches_tracked"))
     missing = [k for k in absent if not k.startswith("pooler.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,7 +15,7 @@ from repeat_xai.encoders.calls import count_calls
 from repeat_xai.encoders.codes import features_of
 from repeat_xai.encoders.onnx_files import files_of
 from repeat_xai.encoders.pooling import POOLS, pool_features
-from repeat_xai.encoders.torch_encoder import IMAGENET, sized
+from repeat_xai.encoders.torch_encoder import IMAGENET, imagenet
 from repeat_xai.encoders.weights import describe_weights
 from repeat_xai.errors import EncoderError, choose, reason
 from repeat_xai.types import Preprocessing
@@ -97,23 +97,22 @@ def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Prepr
         kind = outputs[0].type if outputs else "nothing"
         raise EncoderError(f"{path}: its first output is {kind}, not a tensor of floats")
     batch, channels, height, width = (side if isinstance(side, int) else None for side in inputs[0].shape)
-    how = preprocessing or IMAGENET
-    if channels not in (None, len(how.mean)):
+    if preprocessing is None:
+        sides = IMAGENET.size if height is None or width is None else (height, width)
+        preprocessing = imagenet(*((size, size) if size else sides))
+    if channels not in (None, len(preprocessing.mean)):
         raise EncoderError(
             f"{path}: its images have {channels} channels; in Python, give a preprocessing of as many means"
         )
-    if size is not None:
-        how = sized(how, size)
-    elif preprocessing is None and height is not None and width is not None:
-        how = sized(how, height) if height == width else replace(how, size=(height, width), resize=(height, width))
-    if how.size != (height or how.size[0], width or how.size[1]):
-        sides = f"{height or 'any'}×{width or 'any'}"
-        raise EncoderError(f"{path}: takes images of {sides}, not of {how.size[0]}×{how.size[1]}")
+    rows, columns = preprocessing.size
+    if (rows, columns) != (height or rows, width or columns):
+        own = f"{height or 'any'}×{width or 'any'}"
+        raise EncoderError(f"{path}: takes images of {own}, not of {rows}×{columns}")
     return OnnxEncoder(
         name=f"onnx:{path.name}",
         weights=" and ".join(describe_weights(file) for file in files),
         pool=pool or "none",
-        preprocessing=how,
+        preprocessing=preprocessing,
         session=session,
         batch=batch if batch and batch > 0 else None,
     )

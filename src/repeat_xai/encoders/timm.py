@@ -97,13 +97,13 @@ def _network(name: str, image_size: int | tuple[int, int] | None, *, pretrained:
         if not pretrained:
             raise EncoderError(f"timm:{name} cannot be built: {reason(error)}") from error
         raise EncoderError(
-            f"timm:{name}: its default weights could not be had ({reason(error)}); "
+            f"timm:{name}: its default weights cannot be downloaded ({reason(error)}); "
             "give a local file of weights, or go online once"
         ) from error
 
 
 def _expect_weights(name: str) -> None:
-    """Raise a ConnectionError if the weights are neither on this machine nor to be had from the hub.
+    """Raise a ConnectionError if the weights are neither on this machine nor to be downloaded from the hub.
 
     Without this check the hub's client would wait and try again for most of a minute.
     """

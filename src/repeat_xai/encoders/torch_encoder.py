@@ -98,7 +98,7 @@ def from_module(
         name=name or type(module).__name__,
         weights="as given",
         pool=pool or "none",
-        preprocessing=preprocessing or (sized(IMAGENET, size) if size else IMAGENET),
+        preprocessing=preprocessing or (imagenet(size, size) if size else IMAGENET),
         module=PooledNetwork(module, pool, prefix_tokens=int(pool == "cls")) if pool else module,
     )
     _expect_tensor_output(module, encoder)
@@ -131,13 +131,14 @@ def _expect_tensor_output(module: nn.Module, encoder: TorchEncoder) -> None:
     A copy of the module is tried, so that whatever it changes in itself is lost. Nothing is known of a module that
     cannot be copied, or cannot take the image: it is left to its first real image, which tells more.
     """
-    device, dtype, how = encoder.device, encoder.dtype, encoder.preprocessing
+    device, dtype, preprocessing = encoder.device, encoder.dtype, encoder.preprocessing
     try:
         with uncounted(), settings_restored(), generators_restored(device), warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             trial = copy.deepcopy(module)
             with evaluating(trial):
-                output = trial(torch.zeros(1, len(how.mean), *how.size, device=device, dtype=dtype))
+                image = torch.zeros(1, len(preprocessing.mean), *preprocessing.size, device=device, dtype=dtype)
+                output = trial(image)
     except Exception:  # any module may fail in any way
         return
     plain_tensor(output, encoder.name, device=device)
@@ -153,6 +154,13 @@ def sized(preprocessing: Preprocessing, size: int) -> Preprocessing:
         return replace(preprocessing, size=(size, size), resize=(size, size))
     resize = round(preprocessing.resize * size / min(preprocessing.size))
     return replace(preprocessing, size=(size, size), resize=resize)
+
+
+def imagenet(height: int, width: int) -> Preprocessing:
+    """Return ImageNet's preprocessing for inputs of another size; photos are squeezed into one that is not square."""
+    if height == width:
+        return sized(IMAGENET, height)
+    return replace(IMAGENET, size=(height, width), resize=(height, width))
 
 
 @contextmanager

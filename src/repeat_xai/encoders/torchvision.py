@@ -64,10 +64,11 @@ def load(
     published = torchvision.models.get_model_weights(name)
     chosen = published.DEFAULT if weights is None else published.__members__.get(str(weights))
     own = _own_preprocessing(chosen or published.DEFAULT)
-    how = preprocessing or (sized(own, size) if size else own)
     options: dict[str, int] = {}
-    if family == "vit" and (size or preprocessing):
-        options["image_size"] = _side(name, how)
+    other_size = size is not None or preprocessing is not None
+    preprocessing = preprocessing or (sized(own, size) if size else own)
+    if family == "vit" and other_size:
+        options["image_size"] = _side(name, preprocessing)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         network = _network(name, options, weights=chosen).eval()
@@ -78,7 +79,7 @@ def load(
         name=f"torchvision:{name}",
         weights=str(chosen) if chosen else describe_weights(weights),
         pool=pool,
-        preprocessing=how,
+        preprocessing=preprocessing,
         module=PooledNetwork(body, pool, prefix_tokens=int(family == "vit")),
     )
 
@@ -116,7 +117,7 @@ def _network(name: str, options: dict[str, int], *, weights: WeightsEnum | None)
         raise EncoderError(f"torchvision:{name} cannot be built: {reason(error)}") from error
     except (OSError, RuntimeError) as error:
         raise EncoderError(
-            f"torchvision:{name}: its weights could not be had ({reason(error)}); "
+            f"torchvision:{name}: its weights cannot be downloaded ({reason(error)}); "
             "give a local file of weights, or go online once"
         ) from error
 

@@ -51,7 +51,7 @@ def test_an_unknown_name_is_wrong_usage_and_brings_the_nearest(name, near):
         {"preprocessing": rx.Preprocessing(size=(8, 8), resize=8, mean=(0.0,), std=(1.0,))},
     ],
 )
-def test_options_that_make_no_sense(options):
+def test_options_that_make_no_sense_are_refused(options):
     with pytest.raises(rx.RepeatError):
         rx.load_encoder("efficientnet_lite0", **options)(batch)
 

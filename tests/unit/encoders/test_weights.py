@@ -16,7 +16,7 @@ batch = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(0))
 
 @pytest.mark.parametrize("wrap", [lambda s: s, lambda s: {"state_dict": s}, lambda s: {"module." + k: s[k] for k in s}])
 @pytest.mark.parametrize("name", ["torchvision:resnet18", "timm:resnet18"])
-def test_a_state_dict_with_its_classifier_loads(tmp_path, name, wrap):
+def test_a_state_dict_with_a_classifier_is_loaded(tmp_path, name, wrap):
     make = torchvision.models.resnet18 if name.startswith("torchvision") else lambda: timm.create_model("resnet18")
     network = make().eval()
     torch.save(wrap(network.state_dict()), tmp_path / "w.pth")
@@ -76,7 +76,7 @@ def write_weights(path, kind):
         ("nothing", "pth", "no such file"),
     ],
 )
-def test_weights_that_cannot_be_used(tmp_path, capsys, kind, suffix, message):
+def test_weights_that_cannot_be_used_are_refused(tmp_path, capsys, kind, suffix, message):
     path = tmp_path / f"w.{suffix}"
     write_weights(path, kind)
     with pytest.raises(rx.RepeatError, match=rf"w\.{suffix}.*{message}") as caught:
