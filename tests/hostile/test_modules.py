@@ -47,10 +47,10 @@ def expected(image):
 
 def explained(case, method, image, module):
     """The verdict, the map, and what was warned of."""
-    encoder, maps = rx.load_encoder(module, name="mine"), []
+    maps = []
     with warnings.catch_warnings(record=True) as said, unchanged():
         warnings.simplefilter("always")
-        verdict = called(lambda: maps.append(method(encoder, image)), seconds=60)
+        verdict = called(lambda: maps.append(method(rx.load_encoder(module, name="mine"), image)), seconds=60)
     return verdict, maps, [str(warning.message) for warning in said]
 
 

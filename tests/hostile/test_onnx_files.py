@@ -49,7 +49,7 @@ def test_what_a_network_may_not_open_is_not_opened(monkeypatch, tmp_path):
     """Neither it nor ONNX Runtime is asked: no session is made of a network that was refused."""
     from repeat_xai.encoders import onnx
 
-    monkeypatch.setattr(onnx, "_session", lambda *_: pytest.fail("a session was made"))
+    monkeypatch.setattr(onnx, "open_session", lambda *_: pytest.fail("a session was made"))
     for case in EXTERNAL[:9]:
         folder = tmp_path / str(EXTERNAL.index(case))
         folder.mkdir()

@@ -24,7 +24,7 @@ from repeat_xai.app.theme import theme
 from repeat_xai.app.uploads import Uploads
 from repeat_xai.app.visitors import LOOPBACK, Hosts, Visitors
 from repeat_xai.app.warning_routing import routing
-from repeat_xai.encoders import export
+from repeat_xai.encoders import onnx_export
 from repeat_xai.errors import ConfigurationError, reason
 from repeat_xai.experiments.settings import Network
 
@@ -85,7 +85,7 @@ def serve(
                 with desk.sessions.ageing(desk.uploads.forget_old):
                     _run(guarded(desk, hosts, visitors, size=size), listener, ready=ready)
             finally:
-                export.abandon()
+                onnx_export.abandon()
 
 
 def guarded(desk: Desk, hosts: Hosts, visitors: Visitors, *, size: int | None) -> ASGIApp:

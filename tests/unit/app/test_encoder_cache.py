@@ -15,8 +15,8 @@ from repeat_xai.app import encoder_cache as shelf
 from repeat_xai.app import encoder_process as loading
 from repeat_xai.app.encoder_cache import Shelf
 from repeat_xai.app.encoder_process import load_apart
-from repeat_xai.encoders.torch_state import ALONE
-from repeat_xai.errors import EncoderError
+from repeat_xai.encoders.torch_state import GENERATOR_LOCK
+from repeat_xai.errors import ConfigurationError, EncoderError
 from repeat_xai.experiments.settings import Network
 
 SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
@@ -79,13 +79,13 @@ def test_loading_one_encoder_keeps_nobody_from_another(monkeypatch, encoder):
 
 def test_one_that_cannot_be_loaded_leaves_nothing():
     encoders = Shelf()
-    with pytest.raises(EncoderError, match="unknown encoder"):
+    with pytest.raises(ConfigurationError, match="unknown encoder"):
         encoders.take(Network(name="torchvision:nothing"), wanted)
     assert encoders._known(Network(name="torchvision:nothing")) is None
 
 
 def test_an_encoder_loaded_apart_is_the_same_and_draws_nothing_here():
-    with ALONE, torch.random.fork_rng(devices=[]):
+    with GENERATOR_LOCK, torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         found = load_apart(SMALL, "cpu", wanted)
         drawn = torch.rand(1)

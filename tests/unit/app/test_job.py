@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import loads
 import pytest
 import torch
+from repeat_xai.app.explanation_run import Run
 from serving import until
 
 from repeat_xai.app import encoder_process as loading
 from repeat_xai.app import job as room
 from repeat_xai.app.encoder_cache import Shelf
-from repeat_xai.app.explanation_run import Run
 from repeat_xai.app.job import Job
 from repeat_xai.app.job_request import Budget, Wanted
 from repeat_xai.app.photos import sample

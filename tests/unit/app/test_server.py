@@ -14,7 +14,7 @@ from serving import until
 from torch import nn
 
 from repeat_xai.app import server
-from repeat_xai.encoders import export
+from repeat_xai.encoders import onnx_export
 
 
 def test_without_gradio_it_says_how_to_get_it(monkeypatch, capsys):
@@ -98,12 +98,12 @@ def test_it_listens_before_it_says_so_and_ends_when_interrupted(monkeypatch):
 
 def test_it_does_not_wait_for_what_is_being_exported(monkeypatch):
     pytest.importorskip("gradio")
-    monkeypatch.setattr(export, "ANSWERING", "import time; time.sleep(100)")
+    monkeypatch.setattr(onnx_export, "WORKER_CODE", "import time; time.sleep(100)")
     with ThreadPoolExecutor(1) as pool:
 
         def interrupted(*_, **__):
-            waiting.append(pool.submit(export.model, nn.Identity(), {"input": torch.zeros(1, 3, 8, 8)}))
-            assert until(lambda: export._at_work)
+            waiting.append(pool.submit(onnx_export.onnx_bytes, nn.Identity(), {"input": torch.zeros(1, 3, 8, 8)}))
+            assert until(lambda: onnx_export._processes)
             raise KeyboardInterrupt
 
         waiting = []
@@ -119,5 +119,5 @@ def test_an_encoder_that_is_unknown_is_named_before_anything_is_served(monkeypat
     pytest.importorskip("gradio")
     options = ("--no-browser", "--port", 0, "--encoder", "torchvision:nothing")
     status, said = run_here(monkeypatch, capsys, "serve", *options)
-    assert (status, said.out) == (1, "")
+    assert (status, said.out) == (2, "")
     assert said.err.startswith("repeat-xai: unknown encoder 'torchvision:nothing'")
