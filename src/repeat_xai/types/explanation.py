@@ -18,7 +18,7 @@ from repeat_xai.files.atomic import json_object, writing
 from repeat_xai.types.images import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int8
+    from jaxtyping import Bool, Float, Int8
 
     Map = Float[Tensor, "height width"]
 
@@ -60,9 +60,13 @@ class Explanation:
         unimportant = self.vote_share <= 1 - level + ROUNDING
         return important.to(torch.int8) - unimportant.to(torch.int8)
 
+    def certain_half(self) -> Bool[Tensor, "height width"]:
+        """Return which pixels have an uncertainty of at most its median: the half that the method is surest of."""
+        return self.uncertainty <= self.uncertainty.median()
+
     def certain_importance(self) -> Map:
         """Importance where uncertainty is at most its median, zero elsewhere: U-RELAX when the method is RELAX."""
-        return self.importance * (self.uncertainty <= self.uncertainty.median())
+        return self.importance * self.certain_half()
 
     def save(self, path: str | Path) -> None:
         """Write everything to one `.npz` that holds no code and needs none to be read."""

@@ -8,14 +8,19 @@ from typing import Literal, final
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from repeat_xai.output.figures.map_drawing import UNCERTAINTY, most_of, scale
+from repeat_xai.output.map_scales import (
+    UNCERTAINTY,
+    VOTE_SHARE_LIMITS,
+    importance_scale,
+    known_uncertainty,
+    uncertainty_limits,
+)
 from repeat_xai.types import Explanation
 
 Kind = Literal["importance", "uncertainty", "certainty"]
 Range = tuple[float, float]
 Marks = tuple[tuple[float, str], ...]
 """Values, and what is written there."""
-SHARE = (0.0, 1.0)
 RELIES = "How much the representation depends on the pixel, in the method's own unit."
 UNKNOWN = "The method does not say how sure it is."
 AGREES = "0 where the repeats agree, 0.25 where they are split evenly."
@@ -54,7 +59,7 @@ def layers(explanation: Explanation, *, level: float) -> tuple[Layer, Layer, Lay
 
 def _importance(explanation: Explanation, level: float) -> Layer:
     votes = _votes(explanation)
-    colours, limits = scale(explanation.importance, votes=votes)
+    colours, limits = importance_scale(explanation)
     binary = votes and explanation.provenance["method"].get("votes") == "binary"
     share = "Share of repeats that call the pixel important" + ("." if binary else ", each vote weighted.")
     return Layer(
@@ -74,10 +79,9 @@ def _importance(explanation: Explanation, level: float) -> Layer:
 
 
 def _uncertainty(explanation: Explanation) -> Layer:
-    votes, unknown = _votes(explanation), bool(explanation.uncertainty.isnan().all())
-    limits = (0.0, 0.25) if votes else SHARE if unknown else most_of(explanation.uncertainty)
-    median = explanation.uncertainty.median().item()
-    varies = UNKNOWN if unknown else "How much the importance varies." + _beyond(explanation.uncertainty, limits)
+    votes, values = _votes(explanation), known_uncertainty(explanation)
+    limits = uncertainty_limits(explanation)
+    varies = UNKNOWN if values is None else "How much the importance varies." + _beyond(values, limits)
     return Layer(
         kind="uncertainty",
         label="Uncertainty",
@@ -90,7 +94,7 @@ def _uncertainty(explanation: Explanation) -> Layer:
         counted="uncertainty",
         counted_title="uncertainty U",
         range=limits,
-        cuts=() if votes or unknown else ((median, "median"),),
+        cuts=() if votes or values is None else ((values.median().item(), "median"),),
     )
 
 
@@ -107,7 +111,7 @@ def _verdict(level: float) -> Layer:
         ticks=VERDICTS,
         counted="vote_share",
         counted_title="share of votes",
-        range=SHARE,
+        range=VOTE_SHARE_LIMITS,
         cuts=_cuts(level),
     )
 

@@ -58,7 +58,7 @@ def _maps(explanation: Explanation, level: float) -> Iterator[tuple[str, Tensor]
     yield "importance", p
     if explanation.vote_share is None:
         yield "uncertainty", uncertainty
-        yield "certain", (uncertainty <= uncertainty.median()).float()
+        yield "certain", explanation.certain_half().float()
         return
     if not np.allclose(uncertainty.numpy(), p.numpy() * (1 - p.numpy()), rtol=0, atol=ROUNDING):
         yield "uncertainty", uncertainty
