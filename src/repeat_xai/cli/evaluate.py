@@ -32,7 +32,7 @@ from repeat_xai.methods.perturbations import InputDropout
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.metrics import METRICS
-from repeat_xai.output.page import expect_free
+from repeat_xai.output.page import expect_replaceable_page
 
 
 def evaluate(
@@ -82,7 +82,7 @@ def evaluate(
     rows: RowsOption = None,
 ) -> None:
     """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
-    expect_free(out)
+    expect_replaceable_page(out)
     expect_size(protocol, size)
     relax = Relax(masks=masks)
     repeat = Repeat(base=relax, estimator=estimator, repeats=repeats)

@@ -19,7 +19,7 @@ from repeat_xai.data.images import SIDE, Protocol
 from repeat_xai.encoders.calls import listening
 from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
 from repeat_xai.files.atomic import sweep
-from repeat_xai.output.page import expect_free, explained
+from repeat_xai.output.page import expect_replaceable_page, write_explain_page
 from repeat_xai.output.results_folder import Gallery, Outcome, compare
 
 
@@ -44,14 +44,14 @@ def interruptible() -> Iterator[None]:
 def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
     """Fill the galleries, tell of each image, draw those of several side by side, write the page; the exit status."""
     failed = False
-    expect_free(out)
+    expect_replaceable_page(out)
     sweep(out)
     with interruptible():
         found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
         for each in zip(*found, strict=True):
             if len(each) > 1 and not any(outcome.error for outcome in each):
                 failed |= not _compared(each, out, as_json=as_json)
-        tell_of_page(explained(found, out), as_json=as_json)
+        tell_of_page(write_explain_page(found, out), as_json=as_json)
     return 1 if failed or any(outcome.error for outcomes in found for outcome in outcomes) else 0
 
 

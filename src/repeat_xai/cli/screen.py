@@ -17,7 +17,7 @@ from repeat_xai.methods.provenance import configuration
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
-from repeat_xai.output.page import expect_free, screened
+from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import Gallery
 from repeat_xai.output.screening import ranked, scored, statement, write
 
@@ -51,7 +51,7 @@ def screen(
 ) -> None:
     """Rank images by how uncertain the encoder is about them: a table, a page, a contact sheet, a panel for each."""
     choose("aggregate", aggregate, AGGREGATES)
-    expect_free(out)
+    expect_replaceable_page(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
     gallery = Gallery(
@@ -71,6 +71,6 @@ def screen(
         about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
         table = write(result, out, about)
         typer.echo(f"{statement(result)}: {table}")
-        failed = [outcome.error for outcome in (*outcomes, *beside) if outcome.error is not None]
-        tell_of_page(screened(result, reference_scores, out, failed=failed))
+        failed = [outcome for outcome in (*outcomes, *beside) if outcome.error is not None]
+        tell_of_page(write_screen_page(result, reference_scores, out, failed=failed))
     raise typer.Exit(1 if failed else 0)
