@@ -279,7 +279,7 @@ def test_the_summary_stands_above_the_picture(show, page, folder):
     verdict = Explanation.load(folder / "cat.npz").verdict(0.9)
     text = opened.locator(".summary").text_content()
     shares = [round(100 * (verdict == value).double().mean().item()) for value in (1, 0, -1)]
-    assert [int(number) for number in re.findall(r"(\d+) %", text)] == shares
+    assert [int(number) for number in re.findall(r"(\d+)\s%", text)] == shares
 
 
 def test_a_method_without_uncertainty_can_be_looked_into(show, tmp_path):
@@ -291,7 +291,8 @@ def test_a_method_without_uncertainty_can_be_looked_into(show, tmp_path):
     assert opened.locator("#least-uncertainty").count() == 0
     opened.check("input[value=uncertainty]")
     assert "does not say how uncertain" in opened.locator(".layer-note").text_content()
-    assert not opened.locator(".pointer").is_visible()
+    assert not opened.locator(".colours").is_visible()
+    assert opened.locator(".counts svg").count() == 0
     opened.check("input[value=certainty]")
     opened.select_option("#order", "-name")
     assert opened.locator("#cards li:not([hidden])").count() == 9

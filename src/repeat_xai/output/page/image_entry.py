@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 from repeat_xai.errors import OutputError
 from repeat_xai.files.atomic import read_json
 from repeat_xai.output.image_results import Files
-from repeat_xai.output.map_scales import known_uncertainty
+from repeat_xai.output.map_scales import VOTE_VARIANCE_LIMITS, known_uncertainty
 from repeat_xai.output.page.file_names import relative_link
 from repeat_xai.output.page.layers import LayerKind, layers
 from repeat_xai.output.page.method_view import Link, method_view, verdict_summary
@@ -57,15 +57,17 @@ class ImageEntry:
         chosen = next(each for each in layers(explanation, level=level) if each.kind == layer)
         uncertainty = known_uncertainty(explanation)
         values = explanation.importance if layer == "importance" else uncertainty
-        score = self.uncertainty
+        score, limit = self.uncertainty, None
         if score is None and uncertainty is not None:
             score = uncertainty.double().mean().item()
+            limit = None if explanation.vote_share is None else VOTE_VARIANCE_LIMITS[1]
         return Card(
             name=self.name,
             thumbnail=thumbnail_url(explanation.photo, values, chosen.colours, chosen.limits),
             href=anchor or relative_link(saved.files.panel, folder),
             summary=verdict_summary(explanation, level),
             uncertainty=score,
+            uncertainty_limit=limit,
             unknown=self.unknown,
         )
 

@@ -72,8 +72,9 @@ def verdict_summary(explanation: Explanation, level: float) -> str:
 
 def _summary(explanation: Explanation, level: float) -> str:
     if explanation.vote_share is not None:
-        unimportant = _percent(explanation.verdict(level) == -1)
-        return f"Of the pixels, {verdict_summary(explanation, level)}, {unimportant} certainly unimportant."
+        important, undecided, unimportant = (_percent(explanation.verdict(level) == value) for value in (1, 0, -1))
+        sentence = f"{important} of the pixels are certainly important, {undecided} undecided"
+        return f"{sentence[0].upper()}{sentence[1:]} and {unimportant} certainly unimportant."
     if known_uncertainty(explanation) is not None:
         return "This method gives an uncertainty, but no verdict on which pixels are certainly important."
     return "This method gives neither an uncertainty nor a verdict."
@@ -83,8 +84,8 @@ def _percent(chosen: Tensor) -> str:
     """Return the share of pixels in whole per cent, but never 0 % for a few pixels nor 100 % for nearly all."""
     share = 100 * chosen.double().mean().item()
     if 0 < share < 0.5:
-        return "under 1 %"
-    return "over 99 %" if 99.5 < share < 100 else f"{share:.0f} %"
+        return "under 1\u00a0%"
+    return "over 99\u00a0%" if 99.5 < share < 100 else f"{share:.0f}\u00a0%"
 
 
 def _maps(explanation: Explanation, level: float) -> Iterator[tuple[str, Tensor]]:

@@ -196,8 +196,8 @@ def test_a_card_sums_up_its_image(tmp_path):
     text = write_explain_page([outcomes], tmp_path).read_text()
     card = re.search(r"<li data-number.*?</li>", text, re.DOTALL)[0]
     undecided = round(100 * (made.verdict() == 0).double().mean().item())
-    assert re.search(rf"\d+ % certainly important, {undecided} % undecided", card)
-    assert f"mean uncertainty {made.uncertainty.mean().item():#.4g}" in card
+    assert re.search(rf"\d+\s% certainly important, {undecided}\s% undecided", card)
+    assert f"mean uncertainty {made.uncertainty.mean().item():#.4g} of at most 0.25" in card
 
 
 @pytest.mark.parametrize("unknown", ["none", "nan"])

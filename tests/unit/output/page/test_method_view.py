@@ -22,9 +22,10 @@ def test_the_summary_counts_the_pixels_of_each_verdict():
     verdict = made.verdict(0.9)
     shares = [100 * (verdict == value).double().mean().item() for value in (1, 0, -1)]
     summary = method_view(made, level=0.9, provenance={}).summary
-    assert [float(number) for number in re.findall(r"(\d+) %", summary)] == pytest.approx(shares, abs=0.5)
-    assert re.fullmatch(r"Of the pixels, .* certainly important, .* undecided, .* certainly unimportant\.", summary)
-    assert verdict_summary(made, 0.9) in summary
+    assert [float(number) for number in re.findall(r"(\d+)\s%", summary)] == pytest.approx(shares, abs=0.5)
+    assert re.fullmatch(
+        r".* of the pixels are certainly important, .* undecided and .* certainly unimportant\.", summary
+    )
 
 
 def test_a_few_pixels_are_not_called_none():
@@ -32,7 +33,8 @@ def test_a_few_pixels_are_not_called_none():
     share = torch.full_like(made.vote_share, 0.5)
     share[0, 0] = 1
     one_pixel = replace(made, vote_share=share)
-    assert verdict_summary(one_pixel, 0.95) == "under 1 % certainly important, over 99 % undecided"
+    assert verdict_summary(one_pixel, 0.95) == "under 1\u00a0% certainly important, over 99\u00a0% undecided"
+    assert method_view(one_pixel, level=0.95, provenance={}).summary.startswith("Under 1")
 
 
 @pytest.mark.parametrize(("known", "words"), [(True, "no verdict"), (False, "neither an uncertainty nor a verdict")])

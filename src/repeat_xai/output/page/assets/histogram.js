@@ -22,16 +22,17 @@ function countPixels(maps, layer) {
   return counts;
 }
 
-// Round counts from 0 upwards, at most four of them.
+// Round counts from 0 upwards, at most five of them.
 function countTicks(largest) {
   const power = 10 ** Math.floor(Math.log10(largest));
-  const step = [0.5, 1, 2, 5].map((factor) => factor * power).find((size) => size >= 1 && largest / size < 4) ?? largest;
+  const step = [0.5, 1, 2, 5].map((factor) => factor * power).find((size) => size >= 1 && largest / size < 5) ?? largest;
   return Array.from({ length: Math.floor(largest / step) + 1 }, (_, i) => i * step);
 }
 
 function drawHistogram(figure, maps, layer) {
   const counts = countPixels(maps, layer);
   const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return figure.replaceChildren();
   const largest = Math.max(...counts, 1);
   const [low, high] = layer.histogram_limits;
   const viewBox = `${-AXIS_WIDTH} -16 ${AXIS_WIDTH + PLOT_WIDTH + 8} ${PLOT_HEIGHT + 36}`;
@@ -47,7 +48,7 @@ function drawHistogram(figure, maps, layer) {
     const height = (count / largest) * PLOT_HEIGHT;
     const [x, y] = [(i * PLOT_WIDTH) / BINS + 0.5, PLOT_HEIGHT - height];
     const bar = svgElement("rect", { x, y, width: PLOT_WIDTH / BINS - 1, height, fill: barColour(layer, middle), class: "bin" });
-    const share = ((100 * count) / (total || 1)).toFixed(1);
+    const share = ((100 * count) / total).toFixed(1);
     bar.append(svgElement("title", {}, `${middle.toPrecision(3)}: ${count} pixels, ${share} % of them`));
     svg.append(bar);
   });

@@ -97,6 +97,8 @@ async function createMethodView(content, view, photo, onPoint) {
     part(".bar").setAttribute("aria-label", `Colours from ${layer.ticks[0][1]} to ${layer.ticks.at(-1)[1]}`);
     part(".ticks").replaceChildren(...layer.ticks.map(tickLabel));
     part(".ticks").classList.toggle("verdicts", layer.map === "verdict");
+    const hasValues = !maps[layer.map].values.every(Number.isNaN);
+    for (const name of [".colours", ".ticks"]) part(name).hidden = !hasValues;
     drawHistogram(part(".counts"), maps, layer);
     canvas.setAttribute("aria-label", `${layer.title} over ${content.name}, ${view.title}`);
     movePointer();
