@@ -142,8 +142,8 @@ def _verdict_layer(level: float) -> Layer:
         label="Verdict",
         title=f"verdict at {100 * level:g} % of the votes",
         note=(
-            f"Certainly important: at least {100 * level:g} % of the repeats call the pixel important. "
-            f"Certainly unimportant: at most {100 * (1 - level):.3g} % do. Undecided: anything between. "
+            f"Certainly important: at least {100 * level:g}\u00a0% of the repeats call the pixel important. "
+            f"Certainly unimportant: at most {100 * (1 - level):.3g}\u00a0% do. Undecided: anything between. "
             "Votes are not weighted here."
         ),
         map="verdict",

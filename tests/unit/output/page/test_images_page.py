@@ -187,7 +187,7 @@ def test_the_page_asks_its_question_and_explains_its_words(tmp_path):
     assert "<h1>Which pixels matter to toy, and how sure is that?</h1>" in text
     guide = re.search(r'<details id="guide".*?</details>', text, re.DOTALL)[0]
     assert re.findall("<dt>(.*?)</dt>", guide) == ["Important", "Uncertain", "Certainly", "The dashed frame"]
-    assert "at least 90 % of the repeats" in guide
+    assert "at least 90&nbsp;% of the repeats" in guide
 
 
 def test_a_card_sums_up_its_image(tmp_path):
