@@ -11,7 +11,7 @@ from results import run_of
 from repeat_xai.errors import RepeatError
 from repeat_xai.metrics.detection import mixture
 from repeat_xai.output.page import FailedRow, write_explain_page, write_screen_page, write_tables_page
-from repeat_xai.output.results_folder import Outcome
+from repeat_xai.output.results_folder import ImageOutcome
 from repeat_xai.output.screening import Ranked, Score
 
 LONG = "a_very_long_name_of_an_image_" * 4 + ".png"
@@ -21,7 +21,7 @@ LONG = "a_very_long_name_of_an_image_" * 4 + ".png"
 def explain_page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explained")
     names = ("cat.png", LONG)
-    failed = Outcome(folder / LONG, error=RepeatError(f"{folder / LONG}: is damaged"))
+    failed = ImageOutcome(folder / LONG, error=RepeatError(f"{folder / LONG}: is damaged"))
     outcomes = [
         [saved(explanation(i, votes=votes, name=names[i]), folder / f"{votes}", f"{i}") for i in range(2)]
         for votes in (True, False)

@@ -13,7 +13,7 @@ from pages import explanation, saved
 
 from repeat_xai.errors import RepeatError
 from repeat_xai.output.page import frame, write_explain_page
-from repeat_xai.output.results_folder import Outcome
+from repeat_xai.output.results_folder import ImageOutcome
 from repeat_xai.types import Explanation
 
 
@@ -284,7 +284,7 @@ def test_the_summary_stands_above_the_picture(show, page, folder):
 
 def test_a_method_without_uncertainty_can_be_looked_into(show, tmp_path):
     made = explanation(votes=False)
-    unknown = replace(made, uncertainty=torch.full_like(made.uncertainty, torch.nan))
+    unknown = replace(made, uncertainty=None)
     outcomes = [[saved(replace(unknown), tmp_path, f"{i}") for i in range(9)]]
     opened = show(write_explain_page(outcomes, tmp_path))
     assert readings(opened.locator(".tile"))[0]["uncertainty"] == "none"
@@ -299,7 +299,7 @@ def test_a_method_without_uncertainty_can_be_looked_into(show, tmp_path):
 
 
 def test_the_link_to_the_failures_unfolds_them_and_leaves_the_image_open(show, tmp_path):
-    failed = Outcome(tmp_path / "dog.png", error=RepeatError("dog.png: is damaged"))
+    failed = ImageOutcome(tmp_path / "dog.png", error=RepeatError("dog.png: is damaged"))
     outcomes = [saved(explanation(i), tmp_path, f"{i}") for i in range(2)]
     opened = show(write_explain_page([[*outcomes, failed]], tmp_path), anchor="#image-2")
     title = opened.locator("#view-title").text_content()

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple, final
 
 from repeat_xai.app.encoder_cache import Shared, Shelf
-from repeat_xai.app.explanation_run import Run
 from repeat_xai.app.job_request import Wanted
+from repeat_xai.app.live_preview import explain_with_previews
 from repeat_xai.app.photos import Given
 from repeat_xai.app.warning_routing import telling
 from repeat_xai.errors import RepeatError, reason
-from repeat_xai.methods.method_names import Method
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.types import Explanation
 
@@ -100,7 +100,7 @@ class Job:
             def seen(found: Explanation) -> None:
                 self._tell(self.state._replace(found=(*done, found), so_far=True))
 
-            return Run(method, shared.encoder, image, seed=one.seed, told=told, seen=seen).explanation()
+            return explain_with_previews(method, shared.encoder, image, seed=one.seed, on_calls=told, on_preview=seen)
 
     @contextmanager
     def _alone(self, shared: Shared) -> Iterator[Callable[[], None]]:
@@ -137,10 +137,10 @@ class Job:
 def progress(method: Method, calls: int) -> str:
     """How many encoder calls have been made, of how many.
 
-    >>> progress(Repeat(pool=256), 65), progress(Repeat(), 65)
+    >>> progress(Repeat(budget=256), 65), progress(Repeat(), 65)
     ('65 of 257 encoder calls', '65 of at most 4,097 encoder calls')
     """
     if method.calls is None:
         return f"{calls:,} encoder calls"
-    open_ended = isinstance(method, Repeat) and method.estimator == "fast" and method.pool == "auto"
+    open_ended = isinstance(method, Repeat) and method.is_fast and method.budget == "auto"
     return f"{calls:,} of {'at most ' if open_ended else ''}{max(calls, method.calls):,} encoder calls"

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 from repeat_xai.experiments.settings import Network
-from repeat_xai.methods.base import deterministic
-from repeat_xai.methods.method_names import METHODS, Method, Options, expected, named
-from repeat_xai.methods.perturbations import PERTURBATIONS
+from repeat_xai.methods.base import Method
+from repeat_xai.methods.method_names import METHODS, MethodSettings, stochastic_bases
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.seeds import expect_seed
 
-BASES = tuple(name for name, one in METHODS.items() if name not in ("repeat", "relax") and not deterministic(one))
-NAMES = (*METHODS, *(f"repeat:{name}" for name in BASES))
+NAMES = (*METHODS, *(f"repeat:{name}" for name in stochastic_bases()))
 """Every method, and REPEAT over those that can be its base."""
 
 
@@ -48,11 +46,10 @@ class Wanted:
     @property
     def explainer(self) -> Method:
         """The method of that name, with that budget."""
-        budget, names = self.budget, expected(self.method)
+        budget = self.budget
         relax = Relax(masks=budget.masks)
-        repeat = Repeat(base=relax, estimator=budget.estimator, repeats=budget.repeats, pool=budget.pool)
-        by = PERTURBATIONS["dropout"]
-        return named(names, repeat=repeat, relax=relax, options=Options(), by=by, passes=budget.passes)[self.method]
+        repeat = Repeat(base=relax, estimator=budget.estimator, repeats=budget.repeats, budget=budget.pool)
+        return MethodSettings(repeat=repeat, relax=relax, passes=budget.passes).method(self.method)
 
 
 class Knows(NamedTuple):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from repeat_xai.app.job_request import Budget, Wanted
 from repeat_xai.experiments.settings import Network
-from repeat_xai.methods.relax import Relax
 
 
 def command(wanted: Sequence[Wanted], photo: str, *, device: str) -> str:
@@ -33,8 +32,7 @@ def python(wanted: Sequence[Wanted], photo: str, *, device: str) -> str:
         lines += ["", f"encoder = rx.load_encoder({code(network.name)}{given})"]
         lines += [f"image = rx.load_image({code(photo)}, encoder)"]
         for one in (one for one in wanted if one.network == network):
-            explain = ".explain" if isinstance(one.explainer, Relax) else ""
-            lines.append(f"explanation = {code(one.explainer)}{explain}(encoder, image, seed={one.seed})")
+            lines.append(f"explanation = {code(one.explainer)}(encoder, image, seed={one.seed})")
             lines.append(f"explanation.save({code(_file(one, photo, wanted))})")
     return "\n".join(lines) + "\n"
 
@@ -43,8 +41,8 @@ def code(thing: object) -> str:
     """A configuration as it is written, without what it is anyway.
 
     >>> from repeat_xai.methods.repeat import Repeat
-    >>> code(Repeat(base=Relax(masks=300), pool=512)), code(Repeat())
-    ('rx.Repeat(base=rx.Relax(masks=300), pool=512)', 'rx.Repeat()')
+    >>> code(Repeat(base=Relax(masks=300), budget=512)), code(Repeat())
+    ('rx.Repeat(base=rx.Relax(masks=300), budget=512)', 'rx.Repeat()')
     """
     if not is_dataclass(thing):
         return repr(thing)
@@ -68,7 +66,7 @@ def _options(network: Network, wanted: Sequence[Wanted], device: str) -> Iterato
         ("--size", network.size, None),
         ("--method", methods, "repeat"),
         ("--estimator", first.budget.estimator, usual.estimator),
-        ("--pool-size", first.budget.pool, usual.pool),
+        ("--budget", first.budget.pool, usual.pool),
         ("--masks", first.budget.masks, usual.masks),
         ("--repeats", first.budget.repeats, usual.repeats),
         ("--passes", first.budget.passes, usual.passes),

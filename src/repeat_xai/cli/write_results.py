@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from repeat_xai.cli.explain_progress import tell_of_page
+from repeat_xai.cli.explain_progress import print_page
 from repeat_xai.cli.row_progress import STAMP
 from repeat_xai.errors import in_one_line
 from repeat_xai.experiments.campaign import Campaign
@@ -43,7 +43,7 @@ def told(
     typer.echo(f"tables and figures: {out}")
     failures = _failed_rows(campaign)
     page = write_tables_page(named, drawn, out, title=title, missing=missing, failures=failures, about=about)
-    tell_of_page(page)
+    print_page(page)
 
 
 def _failed_rows(campaign: Campaign) -> list[FailedRow]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from repeat_xai.errors import OutputError
-from repeat_xai.files.atomic import read_json
-from repeat_xai.output.image_results import Files
-from repeat_xai.output.map_scales import VOTE_VARIANCE_LIMITS, known_uncertainty
+from repeat_xai.files.reading import read_json
+from repeat_xai.output.figures.map_drawing import VOTE_VARIANCE_LIMITS
+from repeat_xai.output.image_results import ResultFiles
 from repeat_xai.output.page.file_names import relative_link
 from repeat_xai.output.page.layers import LayerKind, layers
 from repeat_xai.output.page.method_view import Link, method_view, verdict_summary
@@ -24,10 +24,10 @@ class SavedExplanation(NamedTuple):
 
     explanation: Explanation
     record: Mapping[str, Any]
-    files: Files
+    files: ResultFiles
 
 
-def read_explanation(files: Files) -> SavedExplanation:
+def read_explanation(files: ResultFiles) -> SavedExplanation:
     """Read an explanation and its provenance, each from disk once."""
     try:
         record = read_json(files.provenance)
@@ -42,7 +42,7 @@ class ImageEntry:
     """One image: the files of its explanations, one of each method, and what is known about it."""
 
     name: str
-    files: Sequence[Files]
+    files: Sequence[ResultFiles]
     uncertainty: float | None = None
     """The image's score; None stands for the mean over the first method's map."""
     unknown: float | None = None
@@ -55,7 +55,7 @@ class ImageEntry:
         """Return the image's card with one layer beside the photo; it links to the anchor, or else to the panel."""
         explanation, level = saved.explanation, saved.record["level"]
         chosen = next(each for each in layers(explanation, level=level) if each.kind == layer)
-        uncertainty = known_uncertainty(explanation)
+        uncertainty = explanation.uncertainty
         values = explanation.importance if layer == "importance" else uncertainty
         score, limit = self.uncertainty, None
         if score is None and uncertainty is not None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from repeat_xai.errors import OutputError
-from repeat_xai.files.atomic import opened, writing
+from repeat_xai.errors import OutputError, RepeatError
+from repeat_xai.files.atomic import writing
+from repeat_xai.files.reading import open_regular
 from repeat_xai.output.figures.captions import title
 from repeat_xai.output.page.file_names import file_name, image_names, without_folders
 from repeat_xai.output.page.histogram_chart import Chart, score_chart
 from repeat_xai.output.page.image_entry import ImageEntry, SavedExplanation, read_explanation
 from repeat_xai.output.page.layers import LayerKind
-from repeat_xai.output.page.page_parts import Failure, ImagesPage, PageKind, page_html
+from repeat_xai.output.page.page_parts import FailedImage, ImagesPage, PageKind, page_html
 from repeat_xai.output.page.template import GENERATOR
-from repeat_xai.output.results_folder import Outcome
-from repeat_xai.output.screening import Ranked, Score, statement
+from repeat_xai.output.results_folder import ImageOutcome
+from repeat_xai.output.screening import Failure, Ranked, Score, statement
 
 INDEX = "index.html"
 MAX_LARGE_PHOTOS = 24
@@ -34,7 +35,7 @@ def expect_replaceable_page(folder: Path) -> None:
     """Raise an OutputError if the folder holds an `index.html` that this package did not write."""
     index = folder / INDEX
     try:
-        with opened(index) as file:
+        with open_regular(index) as file:
             beginning = file.read(1000)
     except (FileNotFoundError, NotADirectoryError):
         return
@@ -46,7 +47,7 @@ def expect_replaceable_page(folder: Path) -> None:
         raise OutputError(f"{index}: is a page of your own and is not written over; choose another --out")
 
 
-def write_explain_page(outcomes: Sequence[Sequence[Outcome]], folder: Path) -> Path | None:
+def write_explain_page(outcomes: Sequence[Sequence[ImageOutcome]], folder: Path) -> Path | None:
     """Write the page of images explained by one or several methods, and return its path.
 
     `outcomes` holds the outcomes of each method, all in the order of the images. If there is nothing to show, no page
@@ -59,12 +60,12 @@ def write_explain_page(outcomes: Sequence[Sequence[Outcome]], folder: Path) -> P
             picture = folder / f"{files[0].maps.stem}.comparison.png"
             compared = len(files) > 1 and picture.is_file()
             entries.append(ImageEntry(name=name, files=files, comparison=picture if compared else None))
-    failures = _failures([outcome for of_image in images for outcome in of_image], folder)
-    return _write_page(entries, folder, kind="explain", failures=failures)
+    failed = [(outcome.path, outcome.error) for of_image in images for outcome in of_image if outcome.error is not None]
+    return _write_page(entries, folder, kind="explain", failures=_failed_images(failed, folder))
 
 
 def write_screen_page(
-    ranked: Ranked, reference: Sequence[Score], folder: Path, *, failed: Sequence[Outcome] = ()
+    ranked: Ranked, reference: Sequence[Score], folder: Path, *, failed: Sequence[Failure] = ()
 ) -> Path | None:
     """Write the page of images ranked by uncertainty, with the distribution of their scores, and return its path.
 
@@ -89,7 +90,7 @@ def write_screen_page(
         entries,
         folder,
         kind="screen",
-        failures=_failures(failed, folder),
+        failures=_failed_images(failed, folder),
         statement=statement(ranked),
         chart=score_chart([score.uncertainty for score in ranked.scores], known, ranked.mixture),
     )
@@ -100,7 +101,7 @@ def _write_page(
     folder: Path,
     *,
     kind: PageKind,
-    failures: Sequence[Failure],
+    failures: Sequence[FailedImage],
     statement: str = "",
     chart: Chart | None = None,
 ) -> Path | None:
@@ -153,13 +154,12 @@ def _shares(unknown: float | None, below: float | None) -> list[str]:
     return facts if below is None else [*facts, f"more uncertain than {below:.0%} of the reference"]
 
 
-def _failures(outcomes: Sequence[Outcome], folder: Path) -> list[Failure]:
-    """Return the images that could not be explained, each reason once."""
-    paths = list(dict.fromkeys(outcome.path for outcome in outcomes if outcome.error is not None))
+def _failed_images(failed: Sequence[tuple[Path, RepeatError]], folder: Path) -> list[FailedImage]:
+    """Return the images that could not be explained, each reason once and without folders."""
+    paths = list(dict.fromkeys(path for path, _ in failed))
     names = dict(zip(paths, image_names(paths), strict=True))
-    failures: dict[Failure, None] = {}
-    for outcome in outcomes:
-        if outcome.error is not None:
-            reason = without_folders(str(outcome.error), outcome.path, folder / INDEX)
-            failures[Failure(names[outcome.path], reason.removeprefix(f"{outcome.path.name}: "))] = None
+    failures: dict[FailedImage, None] = {}
+    for path, error in failed:
+        reason = without_folders(str(error), path, folder / INDEX)
+        failures[FailedImage(names[path], reason.removeprefix(f"{path.name}: "))] = None
     return list(failures)

@@ -8,12 +8,11 @@ from typing import Literal, final
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from repeat_xai.output.map_scales import (
+from repeat_xai.output.figures.map_drawing import (
     UNCERTAINTY,
     VOTE_SHARE_LIMITS,
     VOTE_VARIANCE_LIMITS,
     importance_scale,
-    known_uncertainty,
     uncertainty_limits,
 )
 from repeat_xai.types import Explanation
@@ -93,8 +92,9 @@ def _importance_layer(explanation: Explanation, level: float) -> Layer:
 
 
 def _uncertainty_layer(explanation: Explanation) -> Layer:
-    limits, values = uncertainty_limits(explanation), known_uncertainty(explanation)
+    values = explanation.uncertainty
     cuts: Labels = ()
+    limits = VOTE_SHARE_LIMITS if values is None else uncertainty_limits(explanation)
     if values is None:
         note = NO_UNCERTAINTY
     elif explanation.vote_share is not None:
@@ -123,10 +123,10 @@ def _uncertainty_layer(explanation: Explanation) -> Layer:
 
 def _vote_uncertainty_note(vote_share: Tensor, uncertainty: Tensor, *, binary: bool) -> str:
     """Return what the uncertainty of votes says, with its largest value and its value where all repeats agree."""
-    most = f"It can be at most {VOTE_VARIANCE_LIMITS[1]:g}; here its maximum is {uncertainty.max().item():.3g}. "
+    limit = f"It can be at most {VOTE_VARIANCE_LIMITS[1]:g}; here its maximum is {uncertainty.max().item():.3g}. "
     if binary:
-        return most + "It is 0 where all repeats agree, and largest where half of them call the pixel important."
-    note = most + "It is 0 where no repeat calls the pixel important."
+        return limit + "It is 0 where all repeats agree, and largest where half of them call the pixel important."
+    note = limit + "It is 0 where no repeat calls the pixel important."
     unanimous = uncertainty[vote_share >= UNANIMOUS]
     if not len(unanimous):
         return note + " Where all repeats do, it is above 0 too, because votes are weighted and p is then below 1."
@@ -158,7 +158,7 @@ def _verdict_layer(level: float) -> Layer:
 
 
 def _certain_half_layer(explanation: Explanation, importance: Layer) -> Layer:
-    values = known_uncertainty(explanation)
+    values = explanation.uncertainty
     if values is None:
         note = f"{NO_UNCERTAINTY} So nothing is drawn here."
     else:

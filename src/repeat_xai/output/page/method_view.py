@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from repeat_xai.output.figures.captions import budget, title
-from repeat_xai.output.map_scales import known_uncertainty
 from repeat_xai.output.page.file_names import file_name
 from repeat_xai.output.page.layers import Layer, layers
 from repeat_xai.output.page.map_encoding import EncodedMap, encoded
@@ -75,7 +74,7 @@ def _summary(explanation: Explanation, level: float) -> str:
         important, undecided, unimportant = (_percent(explanation.verdict(level) == value) for value in (1, 0, -1))
         sentence = f"{important} of the pixels are certainly important, {undecided} undecided"
         return f"{sentence[0].upper()}{sentence[1:]} and {unimportant} certainly unimportant."
-    if known_uncertainty(explanation) is not None:
+    if explanation.uncertainty is not None:
         return "This method gives an uncertainty, but no verdict on which pixels are certainly important."
     return "This method gives neither an uncertainty nor a verdict."
 
@@ -90,7 +89,7 @@ def _percent(chosen: Tensor) -> str:
 
 def _maps(explanation: Explanation, level: float) -> Iterator[tuple[str, Tensor]]:
     """Yield the maps that the layers and the readings of a pixel need, by name."""
-    p, uncertainty = explanation.importance, known_uncertainty(explanation)
+    p, uncertainty = explanation.importance, explanation.uncertainty
     values = torch.full_like(p, torch.nan) if uncertainty is None else uncertainty
     yield "importance", p
     if explanation.vote_share is None:

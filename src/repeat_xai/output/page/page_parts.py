@@ -26,7 +26,7 @@ SCRIPTS = (
 PageKind = Literal["explain", "screen", "notebook"]
 
 
-class Failure(NamedTuple):
+class FailedImage(NamedTuple):
     """An image that could not be explained."""
 
     image: str
@@ -90,7 +90,7 @@ class ImagesPage:
     cards: Sequence[Card] = ()
     contents: Sequence[Content]
     """The contents of the first cards, in their order."""
-    failures: Sequence[Failure] = ()
+    failures: Sequence[FailedImage] = ()
     chart: Chart | None = None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import PIL.Image
 from matplotlib import colormaps
 
-from repeat_xai.output.map_scales import IMPORTANCE, SIGNED, UNCERTAINTY, VERDICT_COLOURS
+from repeat_xai.output.figures.map_drawing import IMPORTANCE, SIGNED, UNCERTAINTY, VERDICT_COLOURS
 from repeat_xai.types import Photo
 
 if TYPE_CHECKING:

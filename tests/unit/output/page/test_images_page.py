@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from pages import explanation, saved
 
 import repeat_xai as rx
 from repeat_xai.output.page import expect_replaceable_page, images_page, write_explain_page
-from repeat_xai.output.results_folder import Outcome
+from repeat_xai.output.results_folder import ImageOutcome
 from repeat_xai.types import Explanation
 
 SCRIPT_NAME = """<script>alert(1)<!-- ]]> '"&amp; 100% #1?.png"""
@@ -51,7 +50,7 @@ def test_a_name_that_holds_a_script_is_shown_and_linked_but_not_run(tmp_path):
     scripted = saved(explanation(name=SCRIPT_NAME), tmp_path, SCRIPT_NAME.removesuffix(".png"))
     plain = saved(explanation(1), tmp_path, "cat")
     page = write_explain_page(
-        [[scripted, plain, Outcome(Path("x"), error=rx.RepeatError("<img src=x onerror=alert(2)>"))]], tmp_path
+        [[scripted, plain, ImageOutcome(Path("x"), error=rx.RepeatError("<img src=x onerror=alert(2)>"))]], tmp_path
     )
     text = page.read_text()
     assert "<script>alert" not in text
@@ -80,7 +79,7 @@ def test_several_methods_of_an_image_share_one_content_and_a_failure_is_listed(t
     )
     (tmp_path / "cat.comparison.png").write_bytes(b"")
     page = write_explain_page(
-        [[repeat], [relax], [Outcome(Path("cat.png"), error=rx.RepeatError("lime: too few"))]], tmp_path
+        [[repeat], [relax], [ImageOutcome(Path("cat.png"), error=rx.RepeatError("lime: too few"))]], tmp_path
     )
     (content,) = contents(page)
     assert [shown["title"] for shown in content["views"]] == ["REPEAT", "RELAX"]
@@ -90,7 +89,7 @@ def test_several_methods_of_an_image_share_one_content_and_a_failure_is_listed(t
 
 
 def test_no_page_is_written_if_nothing_could_be_explained(tmp_path):
-    assert write_explain_page([[Outcome(Path("a"), error=rx.RepeatError("bad"))]], tmp_path) is None
+    assert write_explain_page([[ImageOutcome(Path("a"), error=rx.RepeatError("bad"))]], tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,7 +145,7 @@ def test_the_page_holds_no_folder_of_the_machine(tmp_path):
     encoder = {"name": f"onnx:{tmp_path}/net.onnx", "weights": f"{tmp_path}/my nets/net.safetensors"}
     outcome = saved(replace(made, provenance={**made.provenance, "encoder": encoder}), tmp_path / "out", "cat")
     broken = tmp_path / "my photos" / "dog.png"
-    failed = Outcome(broken, error=rx.RepeatError(f"{broken}: is damaged, and so is {tmp_path}/out/dog.npz"))
+    failed = ImageOutcome(broken, error=rx.RepeatError(f"{broken}: is damaged, and so is {tmp_path}/out/dog.npz"))
     text = write_explain_page([[outcome, failed]], tmp_path / "out").read_text()
     for folder in (str(tmp_path), tmp_path.name, "my photos", "my nets"):
         assert folder not in text
@@ -167,7 +166,7 @@ def test_each_explanation_is_read_from_disk_once(tmp_path, monkeypatch):
 def test_failures_are_folded_away_below_the_results(tmp_path):
     whole = saved(explanation(), tmp_path, "cat")
     assert 'id="failures"' not in write_explain_page([[whole]], tmp_path).read_text()
-    failed = Outcome(Path("dog.png"), error=rx.RepeatError("dog.png: is damaged"))
+    failed = ImageOutcome(Path("dog.png"), error=rx.RepeatError("dog.png: is damaged"))
     text = write_explain_page([[whole, failed]], tmp_path).read_text()
     assert text.index('id="view"') < text.index('<details id="failures">')
     assert '<a href="#failures">1 could not be explained</a>' in text
@@ -175,7 +174,7 @@ def test_failures_are_folded_away_below_the_results(tmp_path):
 
 
 def test_a_failure_of_several_methods_for_one_reason_is_listed_once(tmp_path):
-    failed = Outcome(Path("photos/dog.png"), error=rx.RepeatError("photos/dog.png: is damaged"))
+    failed = ImageOutcome(Path("photos/dog.png"), error=rx.RepeatError("photos/dog.png: is damaged"))
     outcomes = [saved(explanation(), tmp_path, "cat"), failed]
     text = write_explain_page([outcomes, outcomes], tmp_path).read_text()
     assert text.count("<li><strong>dog.png</strong>: is damaged</li>") == 1
@@ -200,22 +199,9 @@ def test_a_card_sums_up_its_image(tmp_path):
     assert f"mean uncertainty {made.uncertainty.mean().item():#.4g} of at most 0.25" in card
 
 
-@pytest.mark.parametrize("unknown", ["none", "nan"])
-def test_a_method_without_uncertainty_has_a_page(tmp_path, monkeypatch, unknown):
+def test_a_method_without_uncertainty_has_a_page(tmp_path):
     made = explanation(votes=False)
-    outcomes = [
-        saved(replace(made, uncertainty=torch.full_like(made.uncertainty, torch.nan)), tmp_path, name)
-        for name in ("cat", "dog")
-    ]
-    if unknown == "none":
-        load = Explanation.load
-
-        def load_without_uncertainty(path):
-            read = load(path)
-            object.__setattr__(read, "uncertainty", None)
-            return read
-
-        monkeypatch.setattr(Explanation, "load", staticmethod(load_without_uncertainty))
+    outcomes = [saved(replace(made, uncertainty=None), tmp_path, name) for name in ("cat", "dog")]
     text = write_explain_page([outcomes], tmp_path).read_text()
     assert "data-uncertainty" not in text.split('<ul id="cards">')[1].split("</ul>")[0]
     assert "no uncertainty" in text

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 
 import pytest
-import torch
 from pages import explanation
 
 from repeat_xai.output.page.layers import layers
@@ -52,7 +51,7 @@ def test_importance_has_cuts_only_where_it_is_the_share_that_verdicts_are_made_o
 
 def test_a_method_without_uncertainty_says_so():
     made = explanation(votes=False)
-    unknown = replace(made, uncertainty=torch.full_like(made.uncertainty, torch.nan))
+    unknown = replace(made, uncertainty=None)
     _, uncertainty, certain = layers(unknown, level=0.95)
     assert "does not say how uncertain" in uncertainty.note
     assert "does not say how uncertain" in certain.note

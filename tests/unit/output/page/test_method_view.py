@@ -41,7 +41,7 @@ def test_a_few_pixels_are_not_called_none():
 def test_methods_without_votes_have_no_verdict_to_sum_up(known, words):
     made = explanation(votes=False)
     if not known:
-        made = replace(made, uncertainty=torch.full_like(made.uncertainty, torch.nan))
+        made = replace(made, uncertainty=None)
     shown = method_view(made, level=0.95, provenance={})
     assert words in shown.summary
     assert set(shown.maps) == {"importance", "uncertainty", "certain"}
