@@ -31,8 +31,10 @@ from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.methods.method_names import MethodSettings, split_names
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
-from repeat_xai.metrics import METRICS
+from repeat_xai.metrics import KINDS, METRICS, EncoderMetric, MapMetric, SetMetric
 from repeat_xai.output.page import expect_replaceable_page
+
+METRIC_NAMES = {kind: ", ".join(name for name, metric in METRICS.items() if isinstance(metric, kind)) for kind in KINDS}
 
 
 def evaluate(
@@ -49,8 +51,9 @@ def evaluate(
     metrics: Annotated[
         str,
         typer.Option(
-            help="Of `list metrics`, with commas; emprt, local_lipschitz, deletion, insertion; against other datasets "
-            "ood, codes and poison."
+            help="Metrics, separated by commas; `repeat-xai list metrics` describes them. "
+            f"Of a map: {METRIC_NAMES[MapMetric]}. Of an encoder and a method: {METRIC_NAMES[EncoderMetric]}. "
+            f"With --against: {METRIC_NAMES[SetMetric]}."
         ),
     ] = "complexity,sparseness",
     images: Annotated[int | None, typer.Option(min=1, help="Drawn from each dataset; all, if not told.")] = None,
@@ -58,7 +61,7 @@ def evaluate(
         str | None, typer.Option(help="Method that the others are compared with, by Wilcoxon's test.")
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often, with other masks.")] = 1,
-    draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for local_lipschitz.")] = 200,
+    draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for metrics of robustness.")] = 200,
     aggregate: Annotated[str, typer.Option(help="For ood, a map in a number: mean, median, top, entropy.")] = "mean",
     protocol: Annotated[
         ImageProtocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
@@ -108,13 +111,13 @@ def evaluate(
     )
     for folder in (out, stored):
         remove_old_drafts(folder)
-    needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
+    needing = [name for name in asked.metrics if METRICS[name].needs == "segmentation"]
     if needing and not worker.dataset(dataset).has_segmentations:
-        raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
+        raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no segmentations of objects")
     print_left_out(line for name in (dataset, *asked.against) if (line := worker.dataset(name).left_out))
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
-    if "local_lipschitz" in asked.metrics:
+    if {"local_lipschitz", "max_sensitivity"} & set(asked.metrics):
         budget += f" {draws} disturbances of an image for robustness."
     starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():

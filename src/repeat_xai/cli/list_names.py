@@ -10,7 +10,7 @@ import typer
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.encoders import load_encoder as encoders
 from repeat_xai.methods.method_names import METHODS
-from repeat_xai.metrics import METRICS
+from repeat_xai.metrics import KINDS, METRICS
 
 
 class Kind(StrEnum):
@@ -40,10 +40,17 @@ def methods() -> list[str]:
 
 
 def metrics() -> list[str]:
-    """A line a metric: which way is better, what it needs, and whose it is."""
-    columns = "{:<22}{:<9}{:<7}{}"
-    lines = [columns.format("metric", "better", "needs", "citation")]
-    return lines + [columns.format(m.name, m.better, m.needs, m.citation) for m in METRICS.values()]
+    """Return a line for each metric, by kind: which direction is better, what it needs and what it measures."""
+    columns = "{:<22}{:<9}{:<17}{}"
+    lines = []
+    for kind, heading in KINDS.items():
+        lines += [heading, "", columns.format("metric", "better", "needs", "measures")]
+        for metric in METRICS.values():
+            if isinstance(metric, kind):
+                source = f" ({metric.citation})" if metric.citation else ""
+                lines.append(columns.format(metric.name, metric.better, metric.needs, metric.description + source))
+        lines.append("")
+    return lines[:-1]
 
 
 def datasets() -> list[str]:

@@ -39,6 +39,10 @@ class MethodView:
     budget: str
     summary: str
     """One sentence on the whole photo."""
+    movement: str
+    """How far masking moves the code, in words; empty if it was not measured."""
+    warns: bool
+    """Whether the code moves so little that a reader is to be warned."""
     layers: tuple[Layer, Layer, Layer]
     maps: Mapping[str, EncodedMap]
     """Maps by name; `uncertainty` is left out where it is p(1 − p)."""
@@ -54,6 +58,8 @@ def method_view(
         title=title(explanation),
         budget=" · ".join(budget(explanation)),
         summary=_summary(explanation, level),
+        movement=_movement(explanation),
+        warns=explanation.hardly_moves,
         layers=layers(explanation, level=level),
         maps={name: encoded(values) for name, values in _maps(explanation, level)},
         provenance=tuple(_provenance_rows(provenance)),
@@ -77,6 +83,18 @@ def _summary(explanation: Explanation, level: float) -> str:
     if explanation.uncertainty is not None:
         return "This method gives an uncertainty, but no verdict on which pixels are certainly important."
     return "This method gives neither an uncertainty nor a verdict."
+
+
+def _movement(explanation: Explanation) -> str:
+    if explanation.code_movement is None:
+        return ""
+    sentence = f"Hiding parts of the photo changes the representation by {100 * explanation.code_movement:.2g}\u00a0% on average."
+    if not explanation.hardly_moves:
+        return sentence
+    return (
+        f"{sentence} That is very little: photos usually change a trained encoder’s representation by 10 to 40\u00a0%. "
+        "So these maps say little about the photo, however certain they look."
+    )
 
 
 def _percent(chosen: Tensor) -> str:

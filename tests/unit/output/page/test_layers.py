@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from pages import explanation
 
+from repeat_xai.output.figures import panel
 from repeat_xai.output.page.layers import layers
 
 
@@ -62,3 +63,12 @@ def test_every_note_is_made_of_whole_sentences():
     for made in (explanation(), with_votes(explanation(), "binary"), explanation(votes=False)):
         for layer in layers(made, level=0.9):
             assert re.fullmatch(r"([A-ZpRU].*?[.] ?)+", layer.note), layer.note
+
+
+@pytest.mark.parametrize("votes", [True, False])
+def test_the_page_and_the_panel_have_the_same_colours_and_limits(votes):
+    made = explanation(votes=votes)
+    drawn = [axes.images[-1] for axes in panel(made).axes[1:3]]
+    for image, layer in zip(drawn, layers(made, level=0.95), strict=False):
+        assert image.get_clim() == pytest.approx(layer.limits)
+        assert image.get_cmap().name == layer.colours

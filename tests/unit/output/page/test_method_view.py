@@ -64,3 +64,14 @@ def test_the_provenance_holds_file_names_without_folders():
         ("seed", "0"),
         ("pool", "none"),
     )
+
+
+@pytest.mark.parametrize(("movement", "warns"), [(0.234, False), (0.0043, True), (None, False)])
+def test_a_representation_that_hardly_changes_is_warned_of(movement, warns):
+    made = explanation()
+    ran = {} if movement is None else {"code_movement": movement}
+    shown = method_view(replace(made, provenance={**made.provenance, "ran": ran}), level=0.95, provenance={})
+    assert shown.warns == warns
+    assert ("by 23\u00a0% on average" in shown.movement) == (movement == 0.234)
+    assert ("0.43\u00a0%" in shown.movement and "very little" in shown.movement) == warns
+    assert (shown.movement == "") == (movement is None)

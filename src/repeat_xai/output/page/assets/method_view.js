@@ -29,6 +29,9 @@ async function createMethodView(content, view, photo, onPoint) {
   part(".method").textContent = view.title;
   part(".budget").textContent = view.budget;
   part(".summary").textContent = view.summary;
+  part(".movement").textContent = view.movement;
+  part(".movement").hidden = view.movement === "";
+  part(".movement").classList.toggle("warning", view.warns);
   node.style.setProperty("--ratio", canvas.width / canvas.height);
   addLinks(part(".links"), view.links);
   const button = document.createElement("button");
