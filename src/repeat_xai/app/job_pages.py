@@ -11,9 +11,9 @@ from pathlib import Path
 
 from repeat_xai.output.figures import comparison, panel, title
 from repeat_xai.output.figures.captions import short_name
-from repeat_xai.output.page.page_template_data import Content, Page, html
+from repeat_xai.output.page.method_view import method_view
+from repeat_xai.output.page.page_parts import Content, ImagesPage, page_html
 from repeat_xai.output.page.pictures import photo_url
-from repeat_xai.output.page.view import view
 from repeat_xai.output.results_folder import draw
 from repeat_xai.types import Explanation
 
@@ -29,7 +29,7 @@ def pages(explanations: Sequence[Explanation], *, so_far: bool) -> Iterator[str]
     names = encoders(explanations)
     shown = []
     for one, name in zip(explanations, names, strict=True):
-        part = view(one, level=LEVEL, provenance=one.provenance)
+        part = method_view(one, level=LEVEL, provenance=one.provenance)
         called = part.title if len(set(names)) == 1 else f"{part.title} · {name}"
         early = so_far and one is explanations[-1]
         shown.append((one.photo, replace(part, title=called, budget=f"so far {part.budget}" if early else part.budget)))
@@ -43,7 +43,7 @@ def pages(explanations: Sequence[Explanation], *, so_far: bool) -> Iterator[str]
             facts=names[:1] if len(set(names)) == 1 else (),
             views=views,
         )
-        yield "".join(html(Page(kind="notebook", title=content.name, lead="", contents=[content])))
+        yield "".join(page_html(ImagesPage(kind="notebook", title=content.name, level=LEVEL, contents=[content])))
 
 
 def encoders(explanations: Sequence[Explanation]) -> list[str]:

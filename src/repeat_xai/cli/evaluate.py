@@ -32,7 +32,7 @@ from repeat_xai.methods.method_names import MethodSettings, split_names
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.metrics import KINDS, METRICS, EncoderMetric, MapMetric, SetMetric
-from repeat_xai.output.page import expect_free
+from repeat_xai.output.page import expect_replaceable_page
 
 METRIC_NAMES = {kind: ", ".join(name for name, metric in METRICS.items() if isinstance(metric, kind)) for kind in KINDS}
 
@@ -83,7 +83,7 @@ def evaluate(
     rows: RowsOption = None,
 ) -> None:
     """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
-    expect_free(out)
+    expect_replaceable_page(out)
     expect_size(protocol, size)
     relax = Relax(masks=masks)
     repeat = Repeat(base=relax, estimator=estimator, repeats=repeats)

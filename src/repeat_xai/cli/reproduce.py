@@ -30,7 +30,7 @@ from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
-from repeat_xai.output.page import expect_free
+from repeat_xai.output.page import expect_replaceable_page
 from repeat_xai.output.paper_figures import write_figure
 from repeat_xai.output.results_folder import Printed
 
@@ -69,7 +69,7 @@ def reproduce(
             for entry in kind.values():
                 typer.echo(f"{entry.name:<24}{entry.where:<41}{entry.title}")
         return
-    expect_free(out)
+    expect_replaceable_page(out)
     asked = [*TABLES, *FIGURES] if names == ["all"] else names
     for name in asked:
         choose("table or figure", name, {**TABLES, **FIGURES})

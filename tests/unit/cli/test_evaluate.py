@@ -93,6 +93,15 @@ def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path)
     assert (status, "1 of 5 rows to make" in said.err) == (0, True)
 
 
+def test_the_page_lists_images_that_failed_and_no_folder_of_the_machine(cats, evaluate, tmp_path):
+    (cats / "bad.png").write_text("not a picture")
+    assert evaluate("--dataset", cats)[0] == 1
+    text = (tmp_path / "out" / "index.html").read_text()
+    listed = text[text.index('<details id="failures">') :]
+    assert '<th scope="row">bad.png</th><td>cats</td>' in listed
+    assert str(tmp_path) not in text
+
+
 def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
     asked = ("--dataset", cats, "--methods", "repeat")
     assert evaluate(*asked, "--images", 2)[0] == 0
