@@ -5,7 +5,7 @@ import warnings
 from multiprocessing.connection import Connection
 
 from hostile.verdicts import Verdict, called
-from stores import quickly
+from stores import forkserver
 
 MOST_MEMORY = 6 * 2**30
 """Bytes of addresses; torch and ONNX Runtime alone take half of it."""
@@ -14,8 +14,8 @@ SECONDS = 20.0
 
 def called_apart(action, *arguments, memory: int = MOST_MEMORY, seconds: float = SECONDS) -> Verdict:
     """The verdict on the call; a process that dies is a traceback, one that does not answer a hang."""
-    receiving, sending = quickly.Pipe(duplex=False)
-    process = quickly.Process(target=_call, args=(action, arguments, memory, seconds, sending), daemon=True)
+    receiving, sending = forkserver.Pipe(duplex=False)
+    process = forkserver.Process(target=_call, args=(action, arguments, memory, seconds, sending), daemon=True)
     process.start()
     sending.close()
     try:

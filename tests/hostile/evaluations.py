@@ -1,12 +1,12 @@
 """What `evaluate` leaves: rows, maps and tables, to be compared with those of a run that nobody disturbed."""
 
-from crews import network, pictures
 from hostile.outputs import Run
 from hostile.verdicts import Verdict, drafts
+from small_work import network, pictures
 from stores import bits
 
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_schema import parts, unpacked
+from repeat_xai.experiments.store.row_schema import read_batches, rows_in
 
 BESIDE = "rows to make"
 """How the line ends that says how much is to be done."""
@@ -36,7 +36,7 @@ def again(run, out):
 def every_row(out):
     """Return the rows of all files, to the bit but for the time that they took; nothing is swept or merged by it."""
     files = sorted((out / "rows").glob("[!.]*.parquet"))
-    read = (unpacked(part) for file in files for part in parts(file.read_bytes(), str(file)))
+    read = (rows_in(batch) for file in files for batch in read_batches(file.read_bytes(), str(file)))
     return [bits(row, but=("seconds",)) for rows in read for row in rows]
 
 

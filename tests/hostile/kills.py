@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from stores import quickly
+from stores import forkserver
 
 from repeat_xai.experiments import making_rows as run
 from repeat_xai.files.atomic import writing
@@ -21,7 +21,7 @@ from repeat_xai.files.atomic import writing
 MOST_SECONDS = 120.0
 """A command that neither ends nor gets as far as it should within this time hangs."""
 
-quickly.set_forkserver_preload(
+forkserver.set_forkserver_preload(
     [
         *(
             "repeat_xai.cli.explain",
@@ -52,7 +52,7 @@ class Command:
     def __init__(self, arguments: Sequence[object], said: Path, prepare: Callable[[], None] | None = None) -> None:
         self.said = said
         plain = [str(part) for part in arguments]
-        self._process = quickly.Process(target=_run, args=(plain, said, prepare), daemon=True)
+        self._process = forkserver.Process(target=_run, args=(plain, said, prepare), daemon=True)
         self._process.start()
 
     def ended(self) -> bool:
@@ -110,7 +110,7 @@ def write_and_wait(path: Path, told: object) -> None:
 
 def write_every_row() -> None:
     """Let `evaluate` write each row as soon as it is made, to a file of its own, and merge four of them."""
-    run.EVERY, run.OFTEN = -1.0, 4
+    run.SECONDS_PER_FILE, run.FILES_BETWEEN_MERGES = -1.0, 4
 
 
 def _run(arguments: list[str], said: Path, prepare: Callable[[], None] | None) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 import PIL.Image
 import pyarrow.parquet as pq
 import pytest
-from crews import network, pictures
 from hostile.verdicts import Hang, Verdict, drafts, time_limit
 from matplotlib.figure import Figure
+from small_work import network, pictures
 
 import repeat_xai.output.results_folder
 import repeat_xai.output.screening

@@ -5,7 +5,7 @@ import struct
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repeat_xai.experiments.store.row_schema import MARK
+from repeat_xai.experiments.store.row_schema import VERSION_KEY
 
 HUGE = 2**62
 
@@ -41,7 +41,7 @@ def with_extra_column(table):
 
 
 def of_version(text):
-    return changed(lambda table: table.replace_schema_metadata({MARK: text}))
+    return changed(lambda table: table.replace_schema_metadata({VERSION_KEY: text}))
 
 
 def without_rows(path):

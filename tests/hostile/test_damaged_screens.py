@@ -1,7 +1,6 @@
 """A folder of `screen` that is damaged: scores, tables and pages are right afterwards, or one line says what is not."""
 
 import pytest
-from crews import pictures
 from hostile.damages import (
     SPECIAL,
     cut,
@@ -16,6 +15,7 @@ from hostile.damages import (
 )
 from hostile.outputs import expect_same, made, quick_panels, results, some_in_short
 from hostile.verdicts import Case
+from small_work import pictures
 
 TABLES = ("screen.csv", "screen.parquet", "screen.json", "screen.png")
 MAPS, JSON = "images/0000.npz", "images/0000.json"

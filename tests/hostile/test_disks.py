@@ -7,11 +7,11 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from crews import pictures
 from hostile.damages import fifo
 from hostile.disks import limited, mounted, remount
 from hostile.outputs import Run, expect_same, made, quick_panels, results, whole
 from hostile.verdicts import Case, Verdict, drafts
+from small_work import pictures
 
 import repeat_xai.output.results_folder
 from repeat_xai.methods import provenance

@@ -13,10 +13,10 @@ from hostile.evaluations import BESIDE, again, evaluated, every_row, expect_like
 from hostile.kills import files_below, write_and_wait
 from hostile.outputs import whole
 from hostile.verdicts import Case, drafts
-from stores import quickly
+from stores import forkserver
 
 from repeat_xai.experiments import making_rows as running
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
 LONG = pytest.mark.hostile
 YEAR = 365 * 24 * 3600
@@ -30,7 +30,7 @@ def run(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     """Let each row be written as soon as it is made."""
-    monkeypatch.setattr(running, "EVERY", -1.0)
+    monkeypatch.setattr(running, "SECONDS_PER_FILE", -1.0)
 
 
 def refused(run, out, *, lines=9):
@@ -85,7 +85,7 @@ def test_a_read_only_disk_is_one_line(begun, run, judge, tmp_path):
 
 def at_row(number, action, monkeypatch):
     """Do something before a row of this number is written."""
-    add, added = Store.add, []
+    add, added = RowStore.add, []
 
     def adding(store, rows):
         added.extend(rows)
@@ -93,7 +93,7 @@ def at_row(number, action, monkeypatch):
             action()
         add(store, rows)
 
-    monkeypatch.setattr(Store, "add", adding)
+    monkeypatch.setattr(RowStore, "add", adding)
 
 
 @pytest.mark.parametrize("number", [pytest.param(1, marks=LONG), 3, pytest.param(6, marks=LONG)])
@@ -160,8 +160,10 @@ def test_drafts_are_swept_when_nobody_writes_them_whatever_their_time(place, run
     out = run.copy(tmp_path / "out")
     writers, names = [], []
     for year in (1970, 2100):
-        ours, theirs = quickly.Pipe(duplex=False)
-        writers.append(quickly.Process(target=write_and_wait, args=(out / place / "more.parquet", theirs), daemon=True))
+        ours, theirs = forkserver.Pipe(duplex=False)
+        writers.append(
+            forkserver.Process(target=write_and_wait, args=(out / place / "more.parquet", theirs), daemon=True)
+        )
         writers[-1].start()
         names.append(out / place / ours.recv())
         os.utime(names[-1], ((year - 1970) * YEAR,) * 2)

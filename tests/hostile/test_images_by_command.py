@@ -9,7 +9,6 @@ import sys
 from contextlib import redirect_stderr
 
 import pytest
-from crews import network, pictures
 from hostile.image_cases import Picture
 from hostile.image_sources import NAMES, PLACES, named, sparse
 from hostile.jpeg_cases import JPEGS
@@ -18,9 +17,10 @@ from hostile.outputs import commanded_here, quick_panels
 from hostile.png_cases import PNGS
 from hostile.tiff_cases import BITMAPS, GIFS, TIFFS
 from hostile.verdicts import Verdict, called
+from small_work import network, pictures
 
 from repeat_xai.app.photos import given
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.types import Explanation
 
 FILES: list[Picture] = [*PNGS, *JPEGS, *TIFFS, *BITMAPS, *GIFS, *MAPS, *WEBPS, *BOXES]
@@ -96,7 +96,7 @@ def test_evaluate_says_in_the_row_of_an_image_why_it_failed(photos, judge, tmp_p
     cheap = ("--methods", "relax", "--metrics", "complexity", "--masks", 8, "--protocol", "encoder")
     verdict = commanded_here(*run, *cheap, seconds=120, lines=len(made) + 1)
     assert verdict.kind == "refused", verdict.said
-    rows = {row.image.partition(" ")[0]: row.failure for row in Store(tmp_path / "out/rows").rows().values()}
+    rows = {row.image.partition(" ")[0]: row.failure for row in RowStore(tmp_path / "out/rows").rows().values()}
     assert len(rows) == GOOD + len(made)
     for path, case in made.items():
         failure = rows[path.name]

@@ -4,10 +4,10 @@ import random
 from collections import Counter
 
 import pytest
-from crews import pictures
 from hostile.kills import Command, files_below, kill_when
 from hostile.outputs import Run, expect_same, made, results, same_file, whole
 from hostile.verdicts import Case, Verdict
+from small_work import pictures
 
 FEW, MANY = 2, 5
 """Photos of the short part and of the long one."""

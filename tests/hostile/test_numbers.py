@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from crews import network, pictures
 from hostile.damages import deleted
 from hostile.outputs import commanded_here, quick_panels
 from hostile.verdicts import Case, called
+from small_work import network, pictures
 
 import repeat_xai as rx
 from repeat_xai.errors import ConfigurationError

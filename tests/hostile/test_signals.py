@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from crews import children, ended, network, pictures
 from hostile.damages import deleted
 from hostile.kills import files_below
 from hostile.verdicts import Case, Verdict
+from process_tree import children, ended
+from small_work import network, pictures
 
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
 LONG = pytest.mark.hostile
 MOST_SECONDS = 120.0
@@ -157,7 +158,7 @@ def test_a_request_to_end_is_one_line_and_leaves_no_process(executor, moment, ju
     verdict = running.end()
     judge("signals", verdict, Case(name=moment, make=deleted, expected="right"))
     if moment == "while rows are written":
-        assert Store(running.out / "rows").done()
+        assert RowStore(running.out / "rows").score_names()
 
 
 @LONG
@@ -178,7 +179,7 @@ def test_a_request_that_is_repeated_while_the_run_ends_is_ignored(executor, judg
     running.wait_until(written)
     time.sleep(1.0)
     judge("signals", running.end(times=4), Case(name=executor, make=deleted, expected="right"))
-    assert Store(running.out / "rows").done()
+    assert RowStore(running.out / "rows").score_names()
 
 
 @LONG

@@ -16,7 +16,7 @@ from stores import row
 
 from repeat_xai.errors import OutputError
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
 LONG = pytest.mark.hostile
 DAMAGED = r"rows/\w+\.parquet: (damaged \(|holds no rows of repeat-xai).*move it away and run again"
@@ -96,8 +96,8 @@ RIGHT = {
     "rows three times in one file": row_files.doubled,
     "rows twice in two files": lambda path: (row_files.doubled(path), shutil.copy(path, path.with_name("a.parquet"))),
     "a file without rows": lambda path: row_files.without_rows(shutil.copy(path, path.with_name("none.parquet"))),
-    "rows of other settings": lambda path: Store(path.parent).add([row("another", scores={"a": float("nan")})]),
-    "a failure of every row": lambda path: Store(path.parent).add(
+    "rows of other settings": lambda path: RowStore(path.parent).add([row("another", scores={"a": float("nan")})]),
+    "a failure of every row": lambda path: RowStore(path.parent).add(
         [row(key, failure="out of memory") for key in pq.read_table(path)["key"].to_pylist()]
     ),
     "a hidden file": lambda path: (path.parent / ".hidden.parquet").write_bytes(b"half"),
@@ -121,7 +121,7 @@ def test_rows_that_are_doubled_or_gone_count_once_in_the_end(name, run, judge, t
         assert "another" in rows_of(out)
     else:
         assert rows_of(out) == rows_of(run.whole)
-        Store(out / "rows").compact()
+        RowStore(out / "rows").compact()
         expect_like(run, out)
 
 

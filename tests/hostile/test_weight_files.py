@@ -49,7 +49,7 @@ def test_a_file_of_weights_in_little_memory(case, judge, tmp_path):
 @pytest.mark.hostile
 @pytest.mark.parametrize("case", [*PLACES, *(case for case in CASES if "itself" in case.name)], ids=str)
 def test_a_file_of_weights_by_command(case, judge, tmp_path):
-    from crews import pictures
+    from small_work import pictures
 
     path = case.make(tmp_path)
     photos = pictures(tmp_path / "photos", 1)

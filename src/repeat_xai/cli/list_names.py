@@ -10,6 +10,7 @@ import typer
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.data.poisoned_cifar10 import POISONS
 from repeat_xai.encoders import load_encoder as encoders
+from repeat_xai.experiments.executors.registry import EXECUTORS
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.metrics import METRICS
 
@@ -21,11 +22,18 @@ class Kind(StrEnum):
     methods = "methods"
     metrics = "metrics"
     datasets = "datasets"
+    executors = "executors"
 
 
 def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
     """List what can be asked for by name."""
-    known = {Kind.encoders: encoders.names, Kind.methods: methods, Kind.metrics: metrics, Kind.datasets: datasets}
+    known = {
+        Kind.encoders: encoders.names,
+        Kind.methods: methods,
+        Kind.metrics: metrics,
+        Kind.datasets: datasets,
+        Kind.executors: executors,
+    }
     for line in known[kind]():
         typer.echo(line)
 
@@ -52,6 +60,11 @@ def datasets() -> list[str]:
     lines = [f"{name:<20}{opener.__doc__}" for name, opener in DATASETS.items()]
     lines += [f"cifar10+{name:<12}the same images under a poison" for name in POISONS]
     return [*lines, f"{'FOLDER':<20}any folder of images"]
+
+
+def executors() -> list[str]:
+    """Return a line for each executor: its name, and where it makes rows."""
+    return [f"{name:<20}{entry.description}" for name, entry in EXECUTORS.items()]
 
 
 NOTES = (

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from repeat_xai.experiments.measures import Faithfulness, MapScores, Measure, Robustness
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.methods.votes import Votes
 from repeat_xai.metrics import METRICS, Summary, summary
 from repeat_xai.metrics.emprt import Of, change
