@@ -9,8 +9,9 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, final
@@ -138,7 +139,8 @@ class _WorkerProcess:
         self.process = CONTEXT.Process(target=_run_worker, args=arguments, daemon=True)
         if sys.platform == "linux":
             CONTEXT.set_forkserver_preload([__name__])
-        self.process.start()
+        with _children_ignoring_interrupts():
+            self.process.start()
         other_end.close()
 
     def begin(self, batch: WorkBatch) -> None:
@@ -159,6 +161,21 @@ class _WorkerProcess:
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
 
 
+@contextmanager
+def _children_ignoring_interrupts() -> Iterator[None]:
+    """Block Ctrl-C in the processes that are started in the block, and deliver it to this process afterwards.
+
+    Ctrl-C reaches all processes of a terminal. The server of forked processes takes seconds to import the package, and
+    would end with a traceback if it were interrupted then.
+    """
+    resource_tracker.ensure_running()  # it would be started inside the block otherwise, and that unblocks Ctrl-C
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _stop_all(processes: dict[int, _WorkerProcess]) -> None:
     """Stop these processes and remove them from the dictionary."""
     for worker in processes.values():
@@ -172,6 +189,10 @@ def _run_worker(
 ) -> None:
     """Make the rows of every batch that is received, until the other end of the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    # Libraries create locks here, as tqdm does while torch exports a network. With the start method "fork" a lock's
+    # semaphore has no name and vanishes with the process; with others it is left behind when the process is terminated,
+    # and a warning of leaked semaphores follows. A daemonic process such as this one starts no others in any case.
+    multiprocessing.set_start_method("fork", force=True)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if threads is not None:
         torch.set_num_threads(threads)
