@@ -135,7 +135,8 @@ def work_for_ever(executor, setting, connection, stderr):
     """
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where it is ignored
-    os.environ |= {"HOME": str(Path(stderr).parent), "PYTHONPATH": str(Path(__file__).parent)}
+    paths = (str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")]))
+    os.environ |= {"HOME": str(Path(stderr).parent), "PYTHONPATH": os.pathsep.join(paths)}
     os.dup2(os.open(stderr, os.O_CREAT | os.O_WRONLY | os.O_APPEND), 2)
     worker = Worker(device="cpu", root=Path())
     executors = {

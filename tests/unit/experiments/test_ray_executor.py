@@ -35,7 +35,7 @@ ENVIRONMENT = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on loopback only
     "RAY_USAGE_STATS_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
-    "PYTHONPATH": str(Path(__file__).parents[2]),
+    "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")]))),
 }
 
 
