@@ -11,6 +11,7 @@ from skimage import data
 
 pytest.importorskip("gradio", reason="there is no Gradio: install the extra [serve]")
 
+pytestmark = pytest.mark.slow
 SECRET = "the-secret-of-this-machine"
 
 

@@ -9,6 +9,7 @@ from hostile.kills import Command, files_below, kill_when, write_every_row
 from hostile.verdicts import Case, Verdict
 
 OPTIONS = {"rows": (), "rows and maps": ("--maps",)}
+pytestmark = pytest.mark.slow
 FEW, MANY = 6, 12
 """Numbers of photos in the short and in the long part; each photo gives two rows."""
 LONG_KILLS = {"rows": 20, "rows and maps": 30}

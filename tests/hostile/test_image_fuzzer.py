@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hostile.verdicts import Verdict
 
+pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parents[1]
 PART = 2500
 

@@ -9,6 +9,7 @@ from hostile.outputs import Run, expect_same, results, run_once, same_file, whol
 from hostile.verdicts import Case, Verdict
 from small_work import pictures
 
+pytestmark = pytest.mark.slow
 FEW, MANY = 2, 5
 """Numbers of photos in the short and in the long part."""
 COMMANDS = ("explain", "screen")

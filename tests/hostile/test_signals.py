@@ -18,6 +18,7 @@ from small_work import network, pictures
 from repeat_xai.experiments.store.row_store import RowStore
 
 LONG_PART = pytest.mark.hostile
+pytestmark = pytest.mark.slow
 TIMEOUT = 120.0
 LINES = {
     "repeat-xai: interrupted\n",
@@ -141,13 +142,22 @@ MOMENTS = {
         "while rows are written": written,
     },
 }
+
+
+def cluster_mark(executor):
+    """Return the marks of a test that uses this executor."""
+    return [pytest.mark.cluster] if executor == "ray" else []
+
+
 QUICK = {("local", "at the first rows"), ("processes", "while processes start"), ("ray", "while actors load")}
 
 
 @pytest.mark.parametrize(
     ("executor", "moment"),
     [
-        pytest.param(executor, moment, marks=() if (executor, moment) in QUICK else LONG_PART)
+        pytest.param(
+            executor, moment, marks=[*cluster_mark(executor), *([] if (executor, moment) in QUICK else [LONG_PART])]
+        )
         for executor, moments in MOMENTS.items()
         for moment in moments
     ],
@@ -162,6 +172,7 @@ def test_sigterm_gives_one_line_and_leaves_no_process(executor, moment, judge, t
 
 
 @LONG_PART
+@pytest.mark.cluster
 @pytest.mark.parametrize("wait", [0.3, 0.8, 1.2, 1.6, 2.2, 4.0])
 def test_sigterm_while_ray_starts_gives_one_line(wait, judge, tmp_path):
     """The waiting times meet Ray while it loads its library, starts a node, connects, and starts and loads actors."""
@@ -172,7 +183,7 @@ def test_sigterm_while_ray_starts_gives_one_line(wait, judge, tmp_path):
 
 
 @LONG_PART
-@pytest.mark.parametrize("executor", MOMENTS)
+@pytest.mark.parametrize("executor", [pytest.param(name, marks=cluster_mark(name)) for name in MOMENTS])
 def test_repeated_sigterms_are_ignored_while_the_run_ends(executor, judge, tmp_path):
     """`timeout` sends the signal twice; the rows that wait to be written are written nevertheless."""
     running = Running(tmp_path, executor)
@@ -183,6 +194,7 @@ def test_repeated_sigterms_are_ignored_while_the_run_ends(executor, judge, tmp_p
 
 
 @LONG_PART
+@pytest.mark.cluster
 def test_sigterm_while_ray_shuts_down_gives_one_line(judge, tmp_path):
     running = Running(tmp_path, "ray")
     running.wait_until(written)

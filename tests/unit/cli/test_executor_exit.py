@@ -57,9 +57,11 @@ def unexpected_lines(process):
     return [line for line in errors.splitlines() if not line.startswith("repeat-xai: ")]
 
 
-def is_fork_server(pid):
+def imports_torch(pid):
+    """Return whether a process is the server of forked processes and has begun to import torch."""
     try:
-        return b"multiprocessing.forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        server = b"multiprocessing.forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return server and "libtorch" in Path(f"/proc/{pid}/maps").read_text()
     except OSError:
         return False
 
@@ -81,8 +83,7 @@ def test_workers_leave_no_semaphores_after_ctrl_c(start, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked from a server on Linux alone")
 def test_ctrl_c_while_the_package_is_imported_for_workers_shows_no_traceback(start):
     process = start(2)
-    wait_until(lambda: any(is_fork_server(pid) for pid in children(process.pid)), process)
-    time.sleep(0.5)  # the server is importing torch now
+    wait_until(lambda: any(imports_torch(pid) for pid in children(process.pid)), process)
     os.killpg(process.pid, signal.SIGINT)
     assert unexpected_lines(process) == []
     assert process.returncode == 130

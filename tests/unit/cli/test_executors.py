@@ -99,6 +99,7 @@ def test_options_of_other_executors_are_refused(worker):
         make_executor("ray", worker, Placement("cpu", ray_address="ray://host:10001"))
 
 
+@pytest.mark.slow
 def test_processes_make_the_same_table_as_this_process(monkeypatch, capsys, tmp_path):
     small = ["--dataset", pictures(tmp_path / "some", 5), "--encoder", network(tmp_path).name, "--protocol", "encoder"]
     small += ["--methods", "relax", "--masks", 16, "--device", "cpu"]

@@ -31,6 +31,7 @@ def with_measure(measure, work):
     return [Work(replace(work[0].setting, measure=measure), list(range(PICTURES)))]
 
 
+@pytest.mark.slow
 def test_processes_make_the_same_rows_as_this_process(work, worker, processes):
     assert isinstance(processes, Executor)
     assert isinstance(Local(worker=worker), Executor)
@@ -50,6 +51,7 @@ def process_ids(executor):
     return {process.process.pid for process in executor._processes.values()}
 
 
+@pytest.mark.slow
 def test_killing_a_worker_in_the_middle_loses_no_row(work, processes):
     waiting = with_measure(Waiting(seconds=0.1), work)
     rows, killed = [], None
@@ -64,6 +66,7 @@ def test_killing_a_worker_in_the_middle_loses_no_row(work, processes):
     assert killed not in process_ids(processes)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:a worker died")
 def test_an_image_that_kills_workers_is_given_up_and_the_others_get_rows(work, processes, tmp_path):
     rows = list(processes.rows(with_measure(Deadly(picture="0005", times=9, deaths=str(tmp_path)), work)))
@@ -73,6 +76,7 @@ def test_an_image_that_kills_workers_is_given_up_and_the_others_get_rows(work, p
     assert failures == {"0005": "its worker died 3 times (killed by SIGKILL)"}
 
 
+@pytest.mark.slow
 def test_warnings_and_errors_of_a_worker_are_raised_in_this_process(work, processes):
     with pytest.warns(UserWarning, match="^too coarse$"):
         assert len(list(processes.rows(with_measure(Faulty(way="warns"), work)))) == PICTURES
@@ -81,6 +85,7 @@ def test_warnings_and_errors_of_a_worker_are_raised_in_this_process(work, proces
     assert processes._processes == {}
 
 
+@pytest.mark.slow
 def test_processes_end_with_the_process_that_started_them(work, tmp_path):
     """They end when it is killed, and when Ctrl-C reaches the whole group, of which it alone shows a traceback."""
     setting = replace(work[0].setting, measure=Waiting(seconds=0.2))

@@ -3,6 +3,7 @@
 import random
 import signal
 
+import pytest
 from small_work import resume, work_in
 from stores import bits, forkserver
 
@@ -22,6 +23,7 @@ def start(folder, work):
     return process, receiving
 
 
+@pytest.mark.slow
 def test_a_run_killed_ten_times_ends_with_the_same_rows(tmp_path):
     work = work_in(tmp_path, PICTURES)
     rows = len(work) * (PICTURES + 1)

@@ -9,9 +9,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, final
@@ -138,9 +137,8 @@ class _WorkerProcess:
         arguments = (other_end, device, threads, worker.root, worker.check, worker.maps)
         self.process = CONTEXT.Process(target=_run_worker, args=arguments, daemon=True)
         if sys.platform == "linux":
-            CONTEXT.set_forkserver_preload([__name__])
-        with _children_ignoring_interrupts():
-            self.process.start()
+            CONTEXT.set_forkserver_preload(["repeat_xai.experiments.executors.worker_imports"])
+        self.process.start()
         other_end.close()
 
     def begin(self, batch: WorkBatch) -> None:
@@ -159,21 +157,6 @@ class _WorkerProcess:
         code = self.process.exitcode or 0
         self.process.close()
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-
-
-@contextmanager
-def _children_ignoring_interrupts() -> Iterator[None]:
-    """Block Ctrl-C in the processes that are started in the block, and deliver it to this process afterwards.
-
-    Ctrl-C reaches all processes of a terminal. The server of forked processes takes seconds to import the package, and
-    would end with a traceback if it were interrupted then.
-    """
-    resource_tracker.ensure_running()  # it would be started inside the block otherwise, and that unblocks Ctrl-C
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _stop_all(processes: dict[int, _WorkerProcess]) -> None:
