@@ -151,12 +151,12 @@ def with_parts(**parts):
     """Change arrays of an `.npz`, given as arrays or as bytes; one whose value is `...` is left out."""
 
     def damage(path):
-        parts = parts_of(path)
+        stored = parts_of(path)
         for name, content in parts.items():
-            parts.pop(f"{name}.npy", None)
+            stored.pop(f"{name}.npy", None)
             if content is not ...:
-                parts[f"{name}.npy"] = content if isinstance(content, bytes) else npy(content)
-        packed(parts, path)
+                stored[f"{name}.npy"] = content if isinstance(content, bytes) else npy(content)
+        packed(stored, path)
 
     return damage
 
