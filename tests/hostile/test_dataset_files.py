@@ -12,8 +12,8 @@ from hostile.damages import SPECIAL, cut, filled, npy, packed, with_parts, zeroe
 from hostile.image_bytes import PICTURE, saved
 from hostile.verdicts import Case, verdict_of_call
 
-from repeat_xai.data.images import mask_to_image
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.images import segmentation_to_image
+from repeat_xai.data.open_dataset import open_dataset
 
 MAX_BYTES = 40e6
 COUNT = 6
@@ -102,14 +102,14 @@ def test_arrays_are_read_or_refused_in_one_line(case, root, judge):
     case.make(root)
     tracemalloc.start()
     try:
-        verdict = verdict_of_call(lambda: opened(case.name.partition(":")[0], root=root))
+        verdict = verdict_of_call(lambda: open_dataset(case.name.partition(":")[0], root=root))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     judge("dataset files", verdict, case)
     assert peak < MAX_BYTES
     if case.expected == "right":
-        assert len(opened(case.name.partition(":")[0], root=root)) == COUNT
+        assert len(open_dataset(case.name.partition(":")[0], root=root)) == COUNT
 
 
 SQUARE = [[8, 8, 24, 8, 24, 24, 8, 24]]
@@ -158,12 +158,12 @@ COCO = [
 def test_wrong_outlines_are_refused_in_one_line(case, judge, tmp_path):
     pytest.importorskip("pycocotools", reason="there is no pycocotools: install the extra [coco]")
     case.make(tmp_path)
-    dataset = opened("coco", root=tmp_path)
+    dataset = open_dataset("coco", root=tmp_path)
     verdict = verdict_of_call(lambda: dataset[0])
     judge("dataset files", verdict, case)
-    assert dataset.masked == (case.expected == "right")
+    assert dataset.has_segmentations == (case.expected == "right")
     if case.name == "a square":
-        assert dataset[0].mask.sum() == 256
+        assert dataset[0].segmentation.sum() == 256
 
 
 ANNOTATIONS = ("", "[]", "{", "[" * 100_000, "5", '{"images": 5}', '{"annotations": [{}]}', "\0" * 99)
@@ -174,7 +174,7 @@ def test_invalid_annotations_are_refused_in_one_line(annotations, judge, tmp_pat
     pytest.importorskip("pycocotools", reason="there is no pycocotools: install the extra [coco]")
     coco_of(tmp_path)
     (tmp_path / "coco/annotations/instances_train2017.json").write_text(annotations)
-    verdict = verdict_of_call(lambda: opened("coco", root=tmp_path)[0])
+    verdict = verdict_of_call(lambda: open_dataset("coco", root=tmp_path)[0])
     judge("dataset files", verdict, Case(name="notes", make=coco_of))
 
 
@@ -199,7 +199,7 @@ def test_damaged_segmentations_are_refused_in_one_line(what, image, judge, tmp_p
     PICTURE.convert("L").save(root / "SegmentationClass/a.png")
     (root / "ImageSets/Segmentation/val.txt").write_text("a\n")
     SEGMENTATIONS[what](root / "SegmentationClass/a.png")
-    verdict = verdict_of_call(lambda: mask_to_image(opened("voc", root=tmp_path)[0].mask, image))
+    verdict = verdict_of_call(lambda: segmentation_to_image(open_dataset("voc", root=tmp_path)[0].segmentation, image))
     judge(
         "dataset files",
         verdict,

@@ -169,7 +169,7 @@ def test_an_encoder_forgets_the_same_on_every_device():
     network = nn.Sequential(nn.Conv2d(3, 8, 5), nn.ReLU(), nn.Flatten(), nn.LazyLinear(4))
     network(torch.zeros(1, 3, 16, 16))
     here, there = (
-        rx.metrics.randomised(rx.load_encoder(network, device=device, size=16)).module.state_dict()
+        rx.metrics.randomise_encoder(rx.load_encoder(network, device=device, size=16)).module.state_dict()
         for device in ("cpu", "cuda")
     )
     assert all(torch.equal(values, there[name].cpu()) for name, values in here.items())

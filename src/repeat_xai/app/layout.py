@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from repeat_xai.app import markup
 from repeat_xai.app.job_request import NAMES, Budget
-from repeat_xai.data.sample_photos import SAMPLES
+from repeat_xai.data.image_files import SAMPLES
 
 Component = Any
 """One of Gradio's."""

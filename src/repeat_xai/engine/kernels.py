@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
@@ -9,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, expect_number
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -50,6 +51,7 @@ class Polynomial:
     offset: float = 1.0
 
     def __post_init__(self) -> None:
+        _expect_numbers({"degree": self.degree, "gamma": self.gamma, "offset": self.offset})
         if self.degree < 1 or self.offset < 0 or (self.gamma is not None and self.gamma <= 0):
             raise ConfigurationError(f"{self} is no kernel: degree ≥ 1, gamma > 0 and offset ≥ 0 are needed")
 
@@ -65,6 +67,7 @@ class Rbf:
     gamma: float | None = None
 
     def __post_init__(self) -> None:
+        _expect_numbers({"gamma": self.gamma})
         if self.gamma is not None and self.gamma <= 0:
             raise ConfigurationError(f"{self} is no kernel: gamma > 0 is needed")
 
@@ -74,3 +77,10 @@ class Rbf:
 
 KERNELS = {kernel.__name__.lower(): kernel for kernel in (Cosine, Linear, Polynomial, Rbf)}
 """Every kernel by its name."""
+
+
+def _expect_numbers(parameters: Mapping[str, object]) -> None:
+    """Refuse parameters that are no numbers; None stands for a default."""
+    for name, value in parameters.items():
+        if value is not None:
+            expect_number(name, value)

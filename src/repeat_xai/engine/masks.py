@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, at_least, choose
+from repeat_xai.errors import ConfigurationError, at_least, choose, expect_number
 from repeat_xai.seeds import uniforms
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         at_least("cells", self.cells, 2, MAX_CELLS)
+        expect_number("keep", self.keep)
         if not 0 < self.keep < 1:
             raise ConfigurationError(f"keep must lie between 0 and 1, not {self.keep}")
         choose("style", self.style, STYLES)

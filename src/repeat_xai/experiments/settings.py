@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, final
 
 from repeat_xai.data.dataset import Dataset
-from repeat_xai.data.images import Protocol
+from repeat_xai.data.images import ImageProtocol
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.experiments.measures import MapScores, Measure
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.provenance import configuration
-from repeat_xai.metrics.randomisation import Randomise, randomised
+from repeat_xai.metrics.randomisation import Randomise, randomise_encoder
 from repeat_xai.types import Encoder
 from repeat_xai.version import __version__
 
@@ -55,7 +55,7 @@ class Network:
         encoder = self._loaded(self.size, device)
         if self.fit is not None and encoder.preprocessing.size != (self.fit, self.fit):
             encoder = self._loaded(self.fit, device)
-        return encoder if self.randomise is None else randomised(encoder, self.randomise)
+        return encoder if self.randomise is None else randomise_encoder(encoder, self.randomise)
 
     def _loaded(self, size: int | None, device: str) -> Encoder:
         return load_encoder(
@@ -84,7 +84,7 @@ class Setting:
     network: Network = Network()
     method: Method
     measure: Measure = MapScores()
-    protocol: Protocol = "paper"
+    protocol: ImageProtocol = "paper"
     seed: int = 0
     first: int | None = None
     """Number of images that are used; None uses all. A row does not depend on it."""

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from repeat_xai.encoders.torch_encoder import TorchEncoder
-from repeat_xai.errors import ConfigurationError, EncoderError, choose
+from repeat_xai.errors import ConfigurationError, EncoderError, choose, expect_number
 from repeat_xai.seeds import uniforms
 from repeat_xai.types import Encoder, Image
 
@@ -54,6 +54,7 @@ class InputDropout:
 
     def __post_init__(self) -> None:
         choose("per", self.per, get_args(Per))
+        expect_number("keep", self.keep)
         if not 0 < self.keep < 1:
             raise ConfigurationError(f"keep must lie between 0 and 1, not be {self.keep}")
 
@@ -73,8 +74,9 @@ class Noise:
     """Standard deviation, as a share of the range of the image's values."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.deviation < float("inf"):
-            raise ConfigurationError(f"deviation must be a number above zero, not {self.deviation}")
+        expect_number("deviation", self.deviation)
+        if self.deviation <= 0:
+            raise ConfigurationError(f"deviation must be above zero, not {self.deviation}")
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         low, high = image.pixels.aminmax()
@@ -107,6 +109,7 @@ class Crops:
     """Smallest share of each side that is kept; at least one half, so that the four corners cover the image."""
 
     def __post_init__(self) -> None:
+        expect_number("least", self.least)
         if not 0.5 <= self.least < 1:
             raise ConfigurationError(f"least must be at least 0.5 and below 1, not {self.least}")
 

@@ -9,7 +9,6 @@ out, which makes p the mean of true Bernoulli samples.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from repeat_xai.engine.masks import Basis
 from repeat_xai.engine.scheduler import Estimate, Progress, run_estimates
-from repeat_xai.errors import ConfigurationError, at_least, choose
+from repeat_xai.errors import ConfigurationError, at_least, choose, expect_number
 from repeat_xai.methods.base import (
     Base,
     answer_each,
@@ -81,8 +80,10 @@ class Repeat:
         choose("votes", self.votes, get_args(Votes))
         if self.budget != "auto":
             at_least("budget", self.budget, 1, MAX_BUDGET)
-        if self.tolerance is not None and not 0 < self.tolerance < math.inf:
-            raise ConfigurationError(f"tolerance must be a number above zero, not {self.tolerance}")
+        if self.tolerance is not None:
+            expect_number("tolerance", self.tolerance)
+            if self.tolerance <= 0:
+                raise ConfigurationError(f"tolerance must be above zero, not {self.tolerance}")
 
     @property
     def gradients(self) -> bool:

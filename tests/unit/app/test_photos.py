@@ -14,7 +14,7 @@ import repeat_xai as rx
 from repeat_xai.app import photos as photo
 from repeat_xai.app.photos import MOST_BYTES, given, sample
 from repeat_xai.cli import demo
-from repeat_xai.data.sample_photos import SAMPLES, sample_path
+from repeat_xai.data.image_files import SAMPLES, sample_path
 from repeat_xai.errors import ImageError
 
 

@@ -117,7 +117,7 @@ def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
         (["--metrics", "ood"], "ood: compares datasets; say which by --against"),
         (["--baseline", "lime"], "unknown baseline 'lime'"),
         (["--images", 9], "has 5 images, not 9"),
-        (["--metrics", "pointing_game"], "has no masks of what is to be found"),
+        (["--metrics", "pointing_game"], "has no segmentations"),
         (["--metrics", "poison", "--against", "."], "poison needs --dataset cifar10"),
         (["--metrics", "poison", "--against", "cifar10+tap"], "poison needs --dataset cifar10"),
         (["--aggregate", "most", "--metrics", "ood", "--against", "."], "unknown aggregate 'most'"),
@@ -141,3 +141,30 @@ def test_every_further_metric_has_its_numbers(cats, evaluate, tmp_path):
     for title in ("deletion (I)", "insertion (I)", "local lipschitz (I)"):
         assert float(table["relax", title]["mean"]) > 0
     assert table["relax", "deletion (I), 2 runs"]["images"] == "2"
+
+
+def test_metrics_of_the_encoder_run_by_name(cats, evaluate, tmp_path):
+    options = ["--dataset", cats, "--images", 1, "--metrics", "mprt,max_sensitivity,calibration", "--draws", 2]
+    status, said = evaluate(*options)
+    assert status == 0, said.err
+    table = numbers(tmp_path / "out/evaluation.csv")
+    for method in ("repeat", "relax"):
+        for title in ("mprt (I)", "mprt (U)", "max sensitivity (I)"):
+            assert table[method, title]["images"] == "1", (method, title)
+        assert -1 <= float(table[method, "mprt (I)"]["mean"]) <= 1
+        assert float(table[method, "max sensitivity (I)"]["mean"]) > 0
+    for line in ("repeat", "repeat, binary votes"):
+        assert 0 < float(table[line, "calibration (votes)"]["mean"]) < 1
+    assert table["relax", "calibration (votes)"]["mean"] == "", "RELAX casts no votes"
+    assert {row.measure for row in RowStore(tmp_path / "out/rows").rows().values()} == {"EncoderScores"}
+    assert "0 of 5 rows to make" in evaluate(*options)[1].err
+
+
+def test_a_metric_of_votes_is_refused_where_no_method_votes(cats, evaluate):
+    status, said = evaluate("--dataset", cats, "--metrics", "calibration", "--methods", "relax")
+    assert (status, "votes" in said.err, len(said.err.splitlines())) == (2, True, 1)
+
+
+def test_a_metric_that_randomises_weights_is_refused_for_onnx_files(cats, evaluate):
+    status, said = evaluate("--dataset", cats, "--metrics", "mprt", "--encoder", "onnx:a.onnx")
+    assert (status, "mprt" in said.err, "ONNX" in said.err) == (2, True, True)

@@ -13,7 +13,7 @@ from repeat_xai.encoders.calls import metering
 from repeat_xai.experiments import making_rows as run
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import RowStore
-from repeat_xai.metrics import METRICS, Metric, complexity
+from repeat_xai.metrics import METRICS, MapMetric, complexity
 
 IMAGES = 4
 
@@ -38,7 +38,7 @@ def evaluate(monkeypatch, capsys, tmp_path, photos):
 
 
 def register(monkeypatch, name, function=lambda maps: maps.amax((-2, -1))):
-    metric = Metric(name=name, better="neither", needs="maps", citation="", section="", function=function)
+    metric = MapMetric(name=name, better="neither", function=function)
     monkeypatch.setitem(METRICS, name, metric)
 
 

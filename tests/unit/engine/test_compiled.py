@@ -1,4 +1,7 @@
-"""Masking and encoding as one compiled graph: in a process of its own, for the graph cannot hold checks of types."""
+"""Masking and encoding are compiled as one graph.
+
+The test runs in a process of its own, without the type checks of the other tests, which cannot be compiled.
+"""
 
 import shutil
 import subprocess

@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 import torch
 from stores import row, rows_of
+from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.experiments.columns import Case, Emprt, Mean, OverRuns
+from repeat_xai.experiments.columns import NOTHING, Case, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import Detection, Poison
-from repeat_xai.experiments.measures import Codes, Maps, Robustness, maps_of, scored
+from repeat_xai.experiments.measures import Codes, EncoderScores, MapScores, Subject, score_maps
 from repeat_xai.experiments.settings import Network, Setting
-from repeat_xai.metrics import METRICS
+from repeat_xai.metrics import METRICS, EncoderMetric, map_metrics
 from repeat_xai.metrics.detection import mixture, quality
+from repeat_xai.types import Task
 
-NEED_MASKS = tuple(name for name, metric in METRICS.items() if metric.needs == "masks")
+NEED_SEGMENTATIONS = tuple(name for name, metric in map_metrics().items() if metric.needs == "segmentation")
 CASE = Case(Setting(dataset="known", method=rx.Relax()))
 BINARY = CASE._replace(votes="binary")
 
@@ -144,35 +146,32 @@ def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):
     explanation = rx.Repeat(estimator="exact", repeats=4, base=rx.Relax(masks=40))(encoder, image, seed=0)
     mask = torch.zeros(24, 20, dtype=torch.bool)
     mask[4:12, 10:18] = True
-    scores = scored(maps_of(explanation), mask)
+    scores = score_maps(explanation.maps, mask)
     share = explanation.vote_share
     assert scores["complexity.importance"] == rx.metrics.complexity(explanation.importance).item()
     assert scores["complexity.vote_variance"] == rx.metrics.complexity(share * (1 - share)).item()
     assert scores["pointing_game.importance"] == rx.metrics.pointing_game(explanation.importance, mask).item()
     assert scores["mean.uncertainty"] == pytest.approx(explanation.uncertainty.double().mean().item(), abs=1e-12)
-    without_mask = scored(maps_of(explanation), None)
+    without_mask = score_maps(explanation.maps, None)
     assert without_mask.keys() == scores.keys()
-    assert all(math.isnan(value) == name.startswith(NEED_MASKS) for name, value in without_mask.items())
+    assert all(math.isnan(value) == name.startswith(NEED_SEGMENTATIONS) for name, value in without_mask.items())
 
 
 def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
     explanation = rx.Relax(masks=40)(encoder, image, seed=0)
-    assert scored(maps_of(explanation), None)["resolved_entropy.importance"] > 3
+    assert score_maps(explanation.maps, None)["resolved_entropy.importance"] > 3
     flat = replace(explanation, importance=1 - 1e-6 * explanation.importance)
-    assert math.isnan(scored(maps_of(flat), None)["resolved_entropy.importance"])
+    assert math.isnan(score_maps(flat.maps, None)["resolved_entropy.importance"])
     constant = replace(explanation, uncertainty=torch.zeros(24, 20))
-    assert scored(maps_of(constant), None)["resolved_entropy.uncertainty"] == 0
+    assert score_maps(constant.maps, None)["resolved_entropy.uncertainty"] == 0
 
 
 def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
     explanation = rx.Saliency()(encoder, image, seed=0)
-    assert explanation.uncertainty.isnan().all()
-    assert torch.equal(explanation.importance, rx.Saliency()(encoder, image, seed=0).float())
-    scores = scored(maps_of(explanation), None)
+    assert explanation.uncertainty is None
+    scores = score_maps(explanation.maps, None)
     assert {name.partition(".")[2] for name in scores} == {"importance", "uncertainty"}
     assert all(math.isnan(value) for name, value in scores.items() if name.endswith(".uncertainty"))
-    with pytest.raises(rx.RepeatError, match="base must be an importance method"):
-        Once(base=rx.Saliency)
 
 
 def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
@@ -180,12 +179,15 @@ def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
 
     dataset = Dataset(name="known", keys=["a"], load=lambda _: Sample(picture=Path("none")))
     setting = CASE.setting
-    assert setting.about(dataset, encoder) == replace(setting, first=3).about(dataset, encoder)
-    assert setting.about(dataset, encoder) != replace(setting, seed=1).about(dataset, encoder)
-    assert setting.about(dataset, encoder) != replace(setting, measure=Robustness(draws=3)).about(dataset, encoder)
-    codes = (replace(setting, measure=Codes(), method=m).about(dataset, encoder) for m in (rx.Relax(), rx.Repeat()))
+    assert setting.describe(dataset, encoder) == replace(setting, first=3).describe(dataset, encoder)
+    assert setting.describe(dataset, encoder) != replace(setting, seed=1).describe(dataset, encoder)
+    measure = EncoderScores.of(METRICS["local_lipschitz"])
+    few = replace(setting, measure=measure.with_draws(3))
+    assert setting.describe(dataset, encoder) != few.describe(dataset, encoder)
+    assert few.describe(dataset, encoder) != replace(setting, measure=measure.with_draws(4)).describe(dataset, encoder)
+    codes = (replace(setting, measure=Codes(), method=m).describe(dataset, encoder) for m in (rx.Relax(), rx.Repeat()))
     assert next(codes) == next(codes)
-    assert setting.measure == Maps()
+    assert setting.measure == MapScores()
 
 
 def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
@@ -194,3 +196,50 @@ def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
     assert network.label == "vit_tiny_patch16_384"
     assert Network(name="onnx:some/where/mine.onnx").label == "mine"
     assert Network(name="hf:facebook/dinov2-small").label == "dinov2-small"
+
+
+def test_draws_are_set_where_a_metric_has_them():
+    assert EncoderScores.of(METRICS["max_sensitivity"]).with_draws(3).score.draws == 3
+    deletion = EncoderScores.of(METRICS["deletion"])
+    assert deletion.with_draws(3) == deletion
+
+
+def test_a_metric_of_votes_has_no_rows_and_no_number_for_a_method_without_votes():
+    column = Mean(metric="calibration", of="vote_share", measure=EncoderScores.of(METRICS["calibration"]))
+    assert (column.title, column.better) == ("calibration (votes)", "lower")
+    assert column.settings(CASE) == ()
+    assert column.values(CASE, rows_of({})) is None
+    assert column.cell(CASE, rows_of({})) == NOTHING
+    repeat = Case(replace(CASE.setting, method=rx.Repeat()))
+    rows = rows_of({("known", False, 0): values("calibration.vote_share", [0.1, 0.3])})
+    for case in (repeat, repeat._replace(votes="binary")):
+        assert column.cell(case, rows).mean == pytest.approx(0.2)
+
+
+def test_an_encoder_metric_of_the_users_own_becomes_a_row(encoder, image):
+    """The measure holds the function itself, so that it also runs where the registry does not know it."""
+
+    def brightness(method, encoder, image, *, seed):
+        explanation = method(encoder, image, seed=seed)
+        return {"importance": (explanation.importance * image.pixels.mean(0)).sum().item()}
+
+    metric = EncoderMetric(name="brightness", better="neither", score=brightness)
+    tasks = [Task(image, Subject(0)), Task(rx.RepeatError("unreadable"), Subject(1))]
+    method = rx.Relax(masks=6)
+    (first, measured), (second, failed) = EncoderScores.of(metric)(encoder, method, tasks, seed=2)
+    expected = (method(encoder, image, seed=2).importance * image.pixels.mean(0)).sum().item()
+    assert (first.number, measured.scores, measured.calls) == (0, {"brightness.importance": expected}, 7)
+    assert (second.number, failed.failure) == (1, "unreadable")
+
+
+@pytest.mark.parametrize("name", ["local_lipschitz", "max_sensitivity", "deletion", "insertion", "mprt", "emprt"])
+def test_an_encoder_that_fails_makes_one_failed_row(name, image):
+    class NanCodes(nn.Module):
+        def forward(self, codes):
+            return codes * math.nan
+
+    encoder = rx.load_encoder(nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 4), NanCodes()))
+    method = rx.Relax(masks=2)
+    ((_, measured),) = EncoderScores.of(METRICS[name])(encoder, method, [Task(image, Subject(0))], seed=0)
+    assert "NaN" in measured.failure
+    assert not measured.scores

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import final
 
 from repeat_xai.errors import OutputError, reason
-from repeat_xai.files.atomic import sweep, writing
+from repeat_xai.files.atomic import remove_old_drafts, writing
 
 SUFFIX = ".parquet"
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
@@ -44,7 +44,7 @@ class StoreFolder:
         self._on_disk = isinstance(self._files, LocalFileSystem)
         protocols = self._files.protocol
         if self._on_disk:
-            sweep(Path(self._path))
+            remove_old_drafts(Path(self._path))
         self._appears_whole = not OBJECT_STORES.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
 
     def sizes(self) -> dict[str, int]:

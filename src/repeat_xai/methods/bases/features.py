@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, at_least
+from repeat_xai.errors import ConfigurationError, at_least, expect_number
 from repeat_xai.types import Image
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class Superpixels:
 
     def __post_init__(self) -> None:
         at_least("segments", self.segments, 1)
-        if not self.compactness > 0:
+        expect_number("compactness", self.compactness)
+        if self.compactness <= 0:
             raise ConfigurationError(f"compactness must be above zero, not {self.compactness}")
 
     def __call__(self, image: Image) -> Parts:

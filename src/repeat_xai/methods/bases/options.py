@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torchvision.transforms.functional import gaussian_blur
 
-from repeat_xai.errors import ConfigurationError, at_least, choose
+from repeat_xai.errors import ConfigurationError, at_least, choose, expect_number
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -81,8 +81,9 @@ def _check_features(value: object) -> None:
 
 
 def _check_noise(value: Any) -> None:
-    if not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ConfigurationError(f"noise must be a number above zero, not {value!r}")
+    expect_number("noise", value)
+    if value <= 0:
+        raise ConfigurationError(f"noise must be above zero, not {value}")
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
