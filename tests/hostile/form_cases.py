@@ -25,26 +25,26 @@ DEEP = 20_000
 
 @dataclass(frozen=True)
 class Call:
-    """A call by its bytes, and how it should be answered."""
+    """A call by its bytes, and the answer that it should get."""
 
     name: str
     content: bytes
     expected: Literal["right", "refused"] = "refused"
-    says: str = ""
+    message: str = ""
     kind: str = "application/json"
 
     def __str__(self) -> str:
         return self.name
 
 
-def of(name: str, call: Any, says: str = "", *, expected: Literal["right", "refused"] = "refused") -> Call:
-    return Call(name, json.dumps(call).encode(), expected, says)
+def of(name: str, call: Any, message: str = "", *, expected: Literal["right", "refused"] = "refused") -> Call:
+    return Call(name, json.dumps(call).encode(), expected, message)
 
 
-def with_field(field: str, value: Any, says: str, *, expected: Literal["right", "refused"] = "refused") -> Call:
-    """The form with one field changed."""
+def with_field(field: str, value: Any, message: str, *, expected: Literal["right", "refused"] = "refused") -> Call:
+    """Return a call with the page's values, of which one field is changed."""
     values = [value if name == field else usual for name, usual in zip(FIELDS, FORM, strict=True)]
-    return of(f"{field} {str(value)[:40]}", body(BEGIN, values), says, expected=expected)
+    return of(f"{field} {str(value)[:40]}", body(BEGIN, values), message, expected=expected)
 
 
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
@@ -55,7 +55,7 @@ VALUES = [
     with_field("encoder", "x" * 5000, "encoder cannot hold"),
     with_field("encoder", "a\nb", "encoder cannot hold"),
     with_field("encoder", "a\0b", "encoder cannot hold"),
-    with_field("encoder", "nothing:there", "", expected="right"),  # said when it is loaded
+    with_field("encoder", "nothing:there", "", expected="right"),  # an error follows when it is loaded
     with_field("encoder", True, "encoder cannot hold"),
     with_field("method", "Repeat", "method cannot hold"),
     with_field("method", "repeat:", "method cannot hold"),
@@ -73,7 +73,7 @@ VALUES = [
     with_field("masks", 1e15, "too many|greater than|at most"),
     with_field("masks", 10**400, "masks cannot hold"),
     with_field("masks", 10**6, "too many here"),
-    with_field("masks", 20.4, "", expected="right"),  # the field rounds
+    with_field("masks", 20.4, "", expected="right"),  # the field rounds its value
     with_field("repeats", 0, "repeats must be"),
     with_field("pool", 10**6, "too many here"),
     with_field("passes", 1, "passes must be"),
@@ -82,20 +82,24 @@ VALUES = [
     with_field("seed", 2**60, "seed cannot hold"),
 ]
 SHAPES = [
-    Call("nothing", b"", says="must be JSON"),
-    Call("no JSON", b"{", says="must be JSON"),
-    Call("not a number", json.dumps(body(BEGIN, FORM)).replace("20", "NaN").encode(), says="must be JSON"),
-    Call("infinity", json.dumps(body(BEGIN, FORM)).replace("20", "-Infinity").encode(), says="must be JSON"),
-    Call("beyond floats", json.dumps(body(BEGIN, FORM)).replace(" 20,", " 1e999,").encode(), says="masks cannot hold"),
-    Call("5000 digits", json.dumps(body(BEGIN, FORM)).replace(" 20,", f" {'9' * 5000},").encode(), says="must be JSON"),
-    Call("deep lists", b"[" * DEEP + b"]" * DEEP, says="must be JSON"),
-    Call("deep objects", b'{"a":' * 9000 + b"1" + b"}" * 9000, says="must be JSON|and nothing else"),
-    Call("no UTF-8", b'{"data": "\xff"}', says="must be JSON"),
+    Call("nothing", b"", message="must be JSON"),
+    Call("no JSON", b"{", message="must be JSON"),
+    Call("not a number", json.dumps(body(BEGIN, FORM)).replace("20", "NaN").encode(), message="must be JSON"),
+    Call("infinity", json.dumps(body(BEGIN, FORM)).replace("20", "-Infinity").encode(), message="must be JSON"),
+    Call(
+        "beyond floats", json.dumps(body(BEGIN, FORM)).replace(" 20,", " 1e999,").encode(), message="masks cannot hold"
+    ),
+    Call(
+        "5000 digits", json.dumps(body(BEGIN, FORM)).replace(" 20,", f" {'9' * 5000},").encode(), message="must be JSON"
+    ),
+    Call("deep lists", b"[" * DEEP + b"]" * DEEP, message="must be JSON"),
+    Call("deep objects", b'{"a":' * 9000 + b"1" + b"}" * 9000, message="must be JSON|and nothing else"),
+    Call("no UTF-8", b'{"data": "\xff"}', message="must be JSON"),
     Call("UTF-16", json.dumps(body(BEGIN, FORM)).encode("utf-16"), expected="right"),
-    Call("too long", b" " * 70_000, says="more than the 64 KB"),
-    Call("as a form", b"fn_index=3", says="content type", kind="application/x-www-form-urlencoded"),
-    Call("as text", json.dumps(body(BEGIN, FORM)).encode(), says="content type", kind="text/plain"),
-    Call("multipart", b"--a\r\n\r\n--a--", says="content type", kind="multipart/form-data; boundary=a"),
+    Call("too long", b" " * 70_000, message="more than the 64 KB"),
+    Call("as a form", b"fn_index=3", message="content type", kind="application/x-www-form-urlencoded"),
+    Call("as text", json.dumps(body(BEGIN, FORM)).encode(), message="content type", kind="text/plain"),
+    Call("multipart", b"--a\r\n\r\n--a--", message="content type", kind="multipart/form-data; boundary=a"),
     of("a list", [1, 2], "and nothing else"),
     of("a number", 3, "and nothing else"),
     of("null", None, "and nothing else"),
