@@ -19,7 +19,7 @@ from hostile.png_cases import PNGS
 from hostile.tiff_cases import BITMAPS, GIFS, TIFFS
 from hostile.verdicts import Verdict, called
 
-from repeat_xai.app.photos import given
+from repeat_xai.app.photos import read_photo
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.types import Explanation
 
@@ -107,7 +107,7 @@ def test_evaluate_says_in_the_row_of_an_image_why_it_failed(photos, judge, tmp_p
 def test_the_app_refuses_a_bad_photo_in_a_line_that_does_not_say_where_it_lies(cases, judge, tmp_path):
     for case in cases:
         path = case.make(tmp_path)
-        verdict = called(lambda path=path: given(path), seconds=10)
+        verdict = called(lambda path=path: read_photo(path), seconds=10)
         judge("images by command", verdict)
         thin = "eight by sixty thousand" in case.name  # too thin for the encoder of 224×224 pixels here
         assert verdict.kind == ("refused" if thin else case.expected), (case.name, verdict.said)

@@ -1,4 +1,4 @@
-"""What one user asked for, done on a thread of its own, and how far it is."""
+"""A job: the explanations that one user asked for, computed on a thread of their own."""
 
 from __future__ import annotations
 
@@ -7,60 +7,46 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, final
+from typing import final
 
-from repeat_xai.app.encoder_cache import Shared, Shelf
+from repeat_xai.app.encoder_cache import CachedEncoder, EncoderCache
 from repeat_xai.app.explanation_run import Run
-from repeat_xai.app.job_request import Wanted
-from repeat_xai.app.photos import Given
-from repeat_xai.app.warning_routing import telling
+from repeat_xai.app.job_request import JobRequest, method_label
+from repeat_xai.app.job_state import JobState, progress_text
+from repeat_xai.app.photos import ChosenPhoto
+from repeat_xai.app.warning_routing import warnings_sent_to
 from repeat_xai.errors import RepeatError, reason
-from repeat_xai.methods.method_names import Method
-from repeat_xai.methods.repeat import Repeat
 from repeat_xai.types import Explanation
 
-PAUSE = 0.2
-"""Seconds between two states that are told, and between two tries for a lock."""
+POLL_SECONDS = 0.2
+"""Time between two states that are yielded, and between two tries for a lock."""
 
 
 class Cancelled(BaseException):
-    """The user wants no more of it: no error, so that what handles errors does not handle it."""
-
-
-class State(NamedTuple):
-    """How far a job is."""
-
-    said: str = "Waiting for a place"
-    calls: int = 0
-    most: int | None = None
-    found: tuple[Explanation, ...] = ()
-    so_far: bool = False
-    """Whether the last one found is yet to get better."""
-    notes: tuple[str, ...] = ()
-    end: Literal["done", "failed", "cancelled"] | None = None
+    """The user has cancelled the job. This is not an Exception, so that handlers of errors do not catch it."""
 
 
 @final
 class Job:
-    """A photo explained in one way, or in several to be compared."""
+    """The explanations of one photo that a user asked for: one, or two to be compared."""
 
-    def __init__(self, wanted: Sequence[Wanted], given: Given, shelf: Shelf) -> None:
-        self.wanted, self.given, self.shelf = tuple(wanted), given, shelf
-        self.state, self._changed = State(), threading.Condition()
-        self._cancelled, self.begun = threading.Event(), False
+    def __init__(self, requests: Sequence[JobRequest], photo: ChosenPhoto, encoders: EncoderCache) -> None:
+        self.requests, self.photo, self.encoders = tuple(requests), photo, encoders
+        self.state, self._changed = JobState(), threading.Condition()
+        self._cancelled, self.started = threading.Event(), False
 
     def cancel(self) -> None:
-        """Stop it before its next batch."""
+        """Stop the job before its next batch of masked copies."""
         self._cancelled.set()
-        self._tell(self.state._replace(said="Cancelled", end="cancelled"))
+        self._tell(self.state._replace(message="Cancelled", end="cancelled"))
 
-    def states(self) -> Iterator[State]:
-        """Begin, and tell how far it is until it ends."""
-        self.begun = True
+    def states(self) -> Iterator[JobState]:
+        """Start the job and yield its state until it ends."""
+        self.started = True
         threading.Thread(target=self._work).start()
         yield (seen := self.state)
         while seen.end is None:
-            time.sleep(PAUSE)
+            time.sleep(POLL_SECONDS)
             with self._changed:
                 while self.state is seen:
                     self._changed.wait()
@@ -70,42 +56,45 @@ class Job:
     def _work(self) -> None:
         try:
             done: tuple[Explanation, ...] = ()
-            for one in self.wanted:
-                with telling(self._note):
-                    done = (*done, self._explained(one, done))
-                self._tell(self.state._replace(found=done, so_far=False))
-            self._tell(self.state._replace(said="Done", end="done"))
+            for request in self.requests:
+                with warnings_sent_to(self._note):
+                    done = (*done, self._explained(request, done))
+                self._tell(self.state._replace(explanations=done, is_preview=False))
+            self._tell(self.state._replace(message="Done", end="done"))
         except Cancelled:
             pass
         except RepeatError as error:
-            self._tell(self.state._replace(said=str(error), end="failed"))
+            self._tell(self.state._replace(message=str(error), end="failed"))
         except Exception as error:
             traceback.print_exc()
-            self._tell(self.state._replace(said=f"this should not have happened: {reason(error)}", end="failed"))
+            self._tell(self.state._replace(message=f"this should not have happened: {reason(error)}", end="failed"))
 
-    def _explained(self, one: Wanted, done: tuple[Explanation, ...]) -> Explanation:
+    def _explained(self, request: JobRequest, done: tuple[Explanation, ...]) -> Explanation:
         self._expect_wanted()
-        self._tell(self.state._replace(said=f"Loading {one.network}", calls=0, most=None))
-        shared, method = self.shelf.take(one.network, self._expect_wanted), one.explainer
-        image = self.given.image(shared.encoder)
-        self._tell(self.state._replace(said=f"Making {one.network} ready", most=method.calls))
+        self._tell(self.state._replace(message=f"Loading {request.network}", calls=0, max_calls=None))
+        shared, method = self.encoders.get(request.network, self._expect_wanted), request.explainer
+        image = self.photo.image_for(shared.encoder)
+        self._tell(self.state._replace(message=f"Preparing {request.network}", max_calls=method.calls))
         with self._alone(shared) as begun:
 
             def told(calls: int) -> None:
                 self._expect_wanted()
                 begun()
-                said = f"{one.method} by {one.network}: {progress(method, calls)}"
-                self._tell(self.state._replace(said=said, calls=calls))
+                label = f"{method_label(request.method)} with {request.network}"
+                self._tell(self.state._replace(message=f"{label}: {progress_text(method, calls)}", calls=calls))
 
             def seen(found: Explanation) -> None:
-                self._tell(self.state._replace(found=(*done, found), so_far=True))
+                self._tell(self.state._replace(explanations=(*done, found), is_preview=True))
 
-            return Run(method, shared.encoder, image, seed=one.seed, told=told, seen=seen).explanation()
+            return Run(method, shared.encoder, image, seed=request.seed, told=told, seen=seen).explanation()
 
     @contextmanager
-    def _alone(self, shared: Shared) -> Iterator[Callable[[], None]]:
-        """Nobody else makes the encoder ready, or uses it on a GPU; what is given ends that where it may end early."""
-        while not shared.lock.acquire(timeout=PAUSE):
+    def _alone(self, shared: CachedEncoder) -> Iterator[Callable[[], None]]:
+        """Hold the encoder's lock while it is made ready, and on a GPU while it is used.
+
+        The function that is yielded releases the lock early, where that is allowed.
+        """
+        while not shared.lock.acquire(timeout=POLL_SECONDS):
             self._expect_wanted()
         held = [shared.lock]
 
@@ -126,21 +115,9 @@ class Job:
         if words not in self.state.notes:
             self._tell(self.state._replace(notes=(*self.state.notes, words)))
 
-    def _tell(self, state: State) -> None:
-        """What has ended stays as it ended."""
+    def _tell(self, state: JobState) -> None:
+        """Publish a new state, unless the job has ended."""
         with self._changed:
             if self.state.end is None:
                 self.state = state
                 self._changed.notify_all()
-
-
-def progress(method: Method, calls: int) -> str:
-    """How many encoder calls have been made, of how many.
-
-    >>> progress(Repeat(pool=256), 65), progress(Repeat(), 65)
-    ('65 of 257 encoder calls', '65 of at most 4,097 encoder calls')
-    """
-    if method.calls is None:
-        return f"{calls:,} encoder calls"
-    open_ended = isinstance(method, Repeat) and method.estimator == "fast" and method.pool == "auto"
-    return f"{calls:,} of {'at most ' if open_ended else ''}{max(calls, method.calls):,} encoder calls"
