@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from skimage import data
 
-from repeat_xai.output.image_results import Files
-from repeat_xai.output.results_folder import Outcome
+from repeat_xai.output.image_results import ResultFiles
+from repeat_xai.output.results_folder import ImageOutcome
 from repeat_xai.types import Explanation, Photo
 
 REPEAT = {"name": "Repeat", "base": {"name": "Relax", "masks": 1000}, "repeats": 10, "votes": "weighted"}
@@ -58,8 +58,8 @@ def explanation(seed=0, *, name="cat.png", size=(48, 48), votes=True, photo=None
 def hung(found, folder, stem, level=0.95):
     """Its files on disk, as a gallery leaves them."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = Files.of(folder, stem)
+    files = ResultFiles.of(folder, stem)
     found.save(files.maps)
     PIL.Image.new("RGB", (8, 8)).save(files.panel)
     files.provenance.write_text(json.dumps({**found.provenance, "level": level}))
-    return Outcome(folder / found.photo.name, files, found.provenance)
+    return ImageOutcome(folder / found.photo.name, files, found.provenance)

@@ -126,7 +126,7 @@ def test_a_photo_is_uploaded_watched_and_kept(visit, encoder, photo, monkeypatch
     assert seen <= {128, 256}
 
     found = rx.Explanation.load(kept(page, "my cat.npz"))
-    own = rx.Repeat(pool=384)(encoder, rx.load_image(photo, encoder), seed=3)
+    own = rx.Repeat(budget=384)(encoder, rx.load_image(photo, encoder), seed=3)
     expect_same(found, own)
     assert found.provenance["method"] == own.provenance["method"]
     with PIL.Image.open(kept(page, "my cat.png")) as panel:
@@ -235,7 +235,7 @@ def test_a_second_user_need_not_wait_for_the_first(visit, encoder, photo):
     fill(second, pool=256, seed=2)
     explain(second)
     assert "257 encoder calls" in done(second)
-    own = rx.Repeat(pool=256)(encoder, rx.load_image(photo, encoder), seed=2)
+    own = rx.Repeat(budget=256)(encoder, rx.load_image(photo, encoder), seed=2)
     expect_same(rx.Explanation.load(kept(second, "my cat.npz")), own)
     first.bring_to_front()
     assert until(lambda: under_way.inner_text() != before)

@@ -104,7 +104,7 @@ def shrunk(source: str, name: str) -> ast.Module:
     """A snippet with its budget cut.
 
     >>> ast.unparse(shrunk("rx.Repeat(repeats=10)", "doctest"))
-    'rx.Repeat(repeats=2, pool=256, base=rx.Relax(masks=12))'
+    'rx.Repeat(repeats=2, budget=256, base=rx.Relax(masks=12))'
     """
     return ast.fix_missing_locations(_Shrinking().visit(ast.parse(source, name)))
 

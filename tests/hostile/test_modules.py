@@ -11,11 +11,11 @@ from hostile.verdicts import Case, called
 import repeat_xai as rx
 
 METHODS = {
-    "repeat": lambda e, x: rx.Repeat(pool=98)(e, x, seed=0).importance,
+    "repeat": lambda e, x: rx.Repeat(budget=98)(e, x, seed=0).importance,
     "repeat exact": lambda e, x: (
         rx.Repeat(estimator="exact", repeats=2, base=rx.Relax(masks=20))(e, x, seed=0).importance
     ),
-    "relax": lambda e, x: rx.Relax(masks=40).explain(e, x, seed=0).uncertainty,
+    "relax": lambda e, x: rx.Relax(masks=40)(e, x, seed=0).uncertainty,
     "saliency": lambda e, x: rx.Saliency()(e, x, seed=0),
     "integrated gradients": lambda e, x: rx.IntegratedGradients(steps=9)(e, x, seed=0),
     "kernel shap": lambda e, x: rx.KernelShap(samples=20, features=rx.Squares(cells=3))(e, x, seed=0),

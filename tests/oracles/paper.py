@@ -21,7 +21,7 @@ def relax_importance(similarities, masks, normalise="mask_sum"):
     return importance
 
 
-def relax_uncertainty(similarities, masks, importance, spread="mask_sum"):
+def relax_uncertainty(similarities, masks, importance, normalise_uncertainty="mask_sum"):
     """Equation 2 of appendix A, with its divisor named."""
     count, height, width = masks.shape
     uncertainty = np.zeros((height, width))

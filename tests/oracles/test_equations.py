@@ -35,7 +35,7 @@ def test_relax(encoder, image, style, normalise, spread):
     uncertainty = paper.relax_uncertainty(similarities, masks, importance, spread)
 
     relax = rx.Relax(masks=40, grid=grid, normalise=normalise, spread=spread)
-    found = relax.explain(encoder, image, seed=3)
+    found = relax(encoder, image, seed=3)
 
     np.testing.assert_allclose(relax(encoder, image, seed=3).numpy(), importance, rtol=1e-10)
     np.testing.assert_allclose(found.importance.numpy(), importance, rtol=1e-6)

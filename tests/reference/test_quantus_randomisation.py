@@ -23,7 +23,7 @@ def gradients(module, pixels):
 
 @pytest.fixture
 def method(encoder, image):
-    found = rx.Relax(masks=2).explain(encoder, image, seed=0)
+    found = rx.Relax(masks=2)(encoder, image, seed=0)
     return lambda encoder, image, *, seed: replace(
         found, importance=gradients(encoder.module, image.pixels[None].double())[0]
     )

@@ -42,7 +42,7 @@ def test_importance_and_raw_uncertainty_equal_theirs(monkeypatch, photo_like):
     with torch.no_grad():
         theirs()
 
-    ours = rx.Relax(masks=200, spread="sum").explain(encoder, image, seed=11)
+    ours = rx.Relax(masks=200, normalise_uncertainty="sum")(encoder, image, seed=11)
 
     torch.testing.assert_close(ours.importance, theirs.importance.detach(), atol=1e-5, rtol=0)
     torch.testing.assert_close(ours.uncertainty, theirs.uncertainty.detach(), atol=1e-4, rtol=0)

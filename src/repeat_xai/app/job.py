@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import final
 
 from repeat_xai.app.encoder_cache import CachedEncoder, EncoderCache
-from repeat_xai.app.explanation_run import Run
 from repeat_xai.app.job_request import JobRequest, method_label
 from repeat_xai.app.job_state import JobState, progress_text
+from repeat_xai.app.live_preview import explain_with_previews
 from repeat_xai.app.photos import ChosenPhoto
 from repeat_xai.app.warning_routing import warnings_sent_to
 from repeat_xai.errors import RepeatError, reason
@@ -32,92 +32,95 @@ class Job:
 
     def __init__(self, requests: Sequence[JobRequest], photo: ChosenPhoto, encoders: EncoderCache) -> None:
         self.requests, self.photo, self.encoders = tuple(requests), photo, encoders
-        self.state, self._changed = JobState(), threading.Condition()
+        self.state, self._state_changed = JobState(), threading.Condition()
         self._cancelled, self.started = threading.Event(), False
 
     def cancel(self) -> None:
         """Stop the job before its next batch of masked copies."""
         self._cancelled.set()
-        self._tell(self.state._replace(message="Cancelled", end="cancelled"))
+        self._publish(self.state._replace(message="Cancelled", end="cancelled"))
 
     def states(self) -> Iterator[JobState]:
-        """Start the job and yield its state until it ends."""
+        """Start the job and yield its state whenever it has changed, until the job ends."""
         self.started = True
         threading.Thread(target=self._work).start()
-        yield (seen := self.state)
-        while seen.end is None:
+        yield (state := self.state)
+        while state.end is None:
             time.sleep(POLL_SECONDS)
-            with self._changed:
-                while self.state is seen:
-                    self._changed.wait()
-                seen = self.state
-            yield seen
+            with self._state_changed:
+                while self.state is state:
+                    self._state_changed.wait()
+                state = self.state
+            yield state
 
     def _work(self) -> None:
         try:
             done: tuple[Explanation, ...] = ()
             for request in self.requests:
-                with warnings_sent_to(self._note):
-                    done = (*done, self._explained(request, done))
-                self._tell(self.state._replace(explanations=done, is_preview=False))
-            self._tell(self.state._replace(message="Done", end="done"))
+                with warnings_sent_to(self._add_note):
+                    done = (*done, self._explain(request, done))
+                self._publish(self.state._replace(explanations=done, is_preview=False))
+            self._publish(self.state._replace(message="Done", end="done"))
         except Cancelled:
             pass
         except RepeatError as error:
-            self._tell(self.state._replace(message=str(error), end="failed"))
+            self._publish(self.state._replace(message=str(error), end="failed"))
         except Exception as error:
             traceback.print_exc()
-            self._tell(self.state._replace(message=f"this should not have happened: {reason(error)}", end="failed"))
+            self._publish(self.state._replace(message=f"this should not have happened: {reason(error)}", end="failed"))
 
-    def _explained(self, request: JobRequest, done: tuple[Explanation, ...]) -> Explanation:
-        self._expect_wanted()
-        self._tell(self.state._replace(message=f"Loading {request.network}", calls=0, max_calls=None))
-        shared, method = self.encoders.get(request.network, self._expect_wanted), request.explainer
-        image = self.photo.image_for(shared.encoder)
-        self._tell(self.state._replace(message=f"Preparing {request.network}", max_calls=method.calls))
-        with self._alone(shared) as begun:
+    def _explain(self, request: JobRequest, done: tuple[Explanation, ...]) -> Explanation:
+        self._check_cancelled()
+        self._publish(self.state._replace(message=f"Loading {request.network}", calls=0, max_calls=None))
+        cached, method = self.encoders.get(request.network, self._check_cancelled), request.explainer
+        image = self.photo.image_for(cached.encoder)
+        self._publish(self.state._replace(message=f"Preparing {request.network}", max_calls=method.calls))
+        label = f"{method_label(request.method)} with {request.network}"
+        with self._lock_of(cached) as release_early:
 
-            def told(calls: int) -> None:
-                self._expect_wanted()
-                begun()
-                label = f"{method_label(request.method)} with {request.network}"
-                self._tell(self.state._replace(message=f"{label}: {progress_text(method, calls)}", calls=calls))
+            def report_calls(calls: int) -> None:
+                self._check_cancelled()
+                release_early()
+                self._publish(self.state._replace(message=f"{label}: {progress_text(method, calls)}", calls=calls))
 
-            def seen(found: Explanation) -> None:
-                self._tell(self.state._replace(explanations=(*done, found), is_preview=True))
+            def show_preview(preview: Explanation) -> None:
+                self._publish(self.state._replace(explanations=(*done, preview), is_preview=True))
 
-            return Run(method, shared.encoder, image, seed=request.seed, told=told, seen=seen).explanation()
+            return explain_with_previews(
+                method, cached.encoder, image, seed=request.seed, on_calls=report_calls, on_preview=show_preview
+            )
 
     @contextmanager
-    def _alone(self, shared: CachedEncoder) -> Iterator[Callable[[], None]]:
-        """Hold the encoder's lock while it is made ready, and on a GPU while it is used.
+    def _lock_of(self, cached: CachedEncoder) -> Iterator[Callable[[], None]]:
+        """Hold an encoder's lock, and yield a function that releases it once the encoder is prepared.
 
-        The function that is yielded releases the lock early, where that is allowed.
+        Preparing an encoder (choosing its precision, exporting it) is for one job at a time. Afterwards several jobs
+        may share it on a CPU. On a GPU the function does nothing: there, jobs with one encoder take turns.
         """
-        while not shared.lock.acquire(timeout=POLL_SECONDS):
-            self._expect_wanted()
-        held = [shared.lock]
+        while not cached.lock.acquire(timeout=POLL_SECONDS):
+            self._check_cancelled()
+        held = [cached.lock]
 
-        def end() -> None:
+        def release() -> None:
             while held:
                 held.pop().release()
 
         try:
-            yield end if shared.encoder.device.type == "cpu" else lambda: None
+            yield release if cached.encoder.device.type == "cpu" else lambda: None
         finally:
-            end()
+            release()
 
-    def _expect_wanted(self) -> None:
+    def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def _note(self, words: str) -> None:
-        if words not in self.state.notes:
-            self._tell(self.state._replace(notes=(*self.state.notes, words)))
+    def _add_note(self, note: str) -> None:
+        if note not in self.state.notes:
+            self._publish(self.state._replace(notes=(*self.state.notes, note)))
 
-    def _tell(self, state: JobState) -> None:
-        """Publish a new state, unless the job has ended."""
-        with self._changed:
+    def _publish(self, state: JobState) -> None:
+        """Make this the job's state, unless the job has ended."""
+        with self._state_changed:
             if self.state.end is None:
                 self.state = state
-                self._changed.notify_all()
+                self._state_changed.notify_all()

@@ -7,26 +7,21 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 from repeat_xai.experiments.settings import Network
-from repeat_xai.methods.base import deterministic
-from repeat_xai.methods.method_names import METHODS, Method, Options, expected, named
-from repeat_xai.methods.perturbations import PERTURBATIONS
+from repeat_xai.methods.base import Method
+from repeat_xai.methods.method_names import METHODS, MethodSettings, stochastic_bases
 from repeat_xai.methods.provenance import configuration
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.output.figures.captions import method_title
 from repeat_xai.seeds import expect_seed
 
-FURTHER_BASES = tuple(
-    name for name, method in METHODS.items() if name not in ("repeat", "relax") and not deterministic(method)
-)
-"""Methods that REPEAT can run in place of RELAX."""
-METHOD_NAMES = (*METHODS, *(f"repeat:{name}" for name in FURTHER_BASES))
+METHOD_NAMES = (*METHODS, *(f"repeat:{base}" for base in stochastic_bases()))
 """Every method on offer: each registered one, and REPEAT over each further base."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MethodSettings:
+class JobSettings:
     """How much work a method does. Each method uses some of these settings and ignores the others."""
 
     estimator: Estimator = "fast"
@@ -43,7 +38,7 @@ class JobRequest:
 
     network: Network
     method: str
-    settings: MethodSettings = MethodSettings()
+    settings: JobSettings = JobSettings()
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -53,12 +48,10 @@ class JobRequest:
     @property
     def explainer(self) -> Method:
         """The method object of that name with these settings."""
-        settings, names = self.settings, expected(self.method)
+        settings = self.settings
         relax = Relax(masks=settings.masks)
-        # MERGE(budget): pool= becomes budget= when the field of Repeat is renamed.
-        repeat = Repeat(base=relax, estimator=settings.estimator, repeats=settings.repeats, pool=settings.budget)
-        by = PERTURBATIONS["dropout"]
-        return named(names, repeat=repeat, relax=relax, options=Options(), by=by, passes=settings.passes)[self.method]
+        repeat = Repeat(base=relax, estimator=settings.estimator, repeats=settings.repeats, budget=settings.budget)
+        return MethodSettings(repeat=repeat, relax=relax, passes=settings.passes).method(self.method)
 
 
 class UsedSettings(NamedTuple):

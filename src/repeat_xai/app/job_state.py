@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from repeat_xai.methods.method_names import Method
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.types import Explanation
 
@@ -33,6 +33,5 @@ def progress_text(method: Method, calls: int) -> str:
     """
     if method.calls is None:
         return f"{calls:,} encoder calls"
-    # MERGE(budget): method.pool becomes method.budget when the field of Repeat is renamed.
-    is_open_ended = isinstance(method, Repeat) and method.estimator == "fast" and method.pool == "auto"
+    is_open_ended = isinstance(method, Repeat) and method.is_fast and method.budget == "auto"
     return f"{calls:,} of {'at most ' if is_open_ended else ''}{max(calls, method.calls):,} encoder calls"

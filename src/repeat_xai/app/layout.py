@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from repeat_xai.app import markup
-from repeat_xai.app.job_request import METHOD_NAMES, MethodSettings, method_label
+from repeat_xai.app.job_request import METHOD_NAMES, JobSettings, method_label
 from repeat_xai.data.sample_photos import SAMPLES
 
 Component = Any
@@ -99,7 +99,7 @@ def draw_page(encoders: Sequence[str], *, allow_other_encoders: bool, size: int 
 def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int | None) -> FormFields:
     import gradio as gr
 
-    defaults = MethodSettings()
+    defaults = JobSettings()
     methods = [(method_label(name), name) for name in METHOD_NAMES]
 
     def number(label: str, value: int, name: str, *, info: str, visible: bool = True) -> Component:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, cast, final, get_args
 from repeat_xai.app.encoder_cache import EncoderCache
 from repeat_xai.app.job import Job
 from repeat_xai.app.job_pages import result_pages, save_files
-from repeat_xai.app.job_request import METHOD_NAMES, JobRequest, MethodSettings
+from repeat_xai.app.job_request import METHOD_NAMES, JobRequest, JobSettings
 from repeat_xai.app.job_state import JobState
 from repeat_xai.app.photos import ChosenPhoto, read_photo, sample_photo
 from repeat_xai.app.sessions import Sessions
@@ -157,7 +157,7 @@ class RequestHandler:
             if value is not None and value > MAX_MASKS.get(name, value):
                 raise ConfigurationError(f"{name}: {value:,} is too many here; give at most {MAX_MASKS[name]:,}")
         expect_seed(form.seed)
-        settings = MethodSettings(
+        settings = JobSettings(
             estimator=form.estimator,
             masks=form.masks,
             repeats=form.repeats,

@@ -110,7 +110,10 @@ def guarded_app(handler: RequestHandler, hosts: AllowedHosts, browsers: Browsers
 
 
 def unguarded_app(handler: RequestHandler, blocks: Any) -> FastAPI:
-    """Return the app without its gate: Gradio's page, and the results. Gradio still refuses to read files for a call."""
+    """Return the app without its gate: Gradio's page and the results.
+
+    The gate keeps calls that name files away from Gradio. Gradio also refuses them itself, thanks to the last step here.
+    """
     import gradio as gr
     from fastapi import FastAPI
     from starlette.staticfiles import StaticFiles

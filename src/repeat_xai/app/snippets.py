@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from repeat_xai.app.job_request import JobRequest, MethodSettings
+from repeat_xai.app.job_request import JobRequest, JobSettings
 from repeat_xai.experiments.settings import Network
-from repeat_xai.methods.relax import Relax
 
 
 def command_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -> str:
@@ -33,9 +32,7 @@ def python_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -
         lines += ["", f"encoder = rx.load_encoder({as_code(network.name)}{keywords})"]
         lines += [f"image = rx.load_image({as_code(photo)}, encoder)"]
         for request in (request for request in requests if request.network == network):
-            # MERGE(one way to call): without .explain once Relax is called as every method is.
-            explain = ".explain" if isinstance(request.explainer, Relax) else ""
-            lines.append(f"explanation = {as_code(request.explainer)}{explain}(encoder, image, seed={request.seed})")
+            lines.append(f"explanation = {as_code(request.explainer)}(encoder, image, seed={request.seed})")
             lines.append(f"explanation.save({as_code(_file_name(request, photo, requests))})")
     return "\n".join(lines) + "\n"
 
@@ -43,9 +40,9 @@ def python_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -
 def as_code(value: object) -> str:
     """Return the code that creates a configuration, without the fields that have their default.
 
-    >>> from repeat_xai.methods.repeat import Repeat
-    >>> as_code(Repeat(base=Relax(masks=300), repeats=20)), as_code(Repeat())
-    ('rx.Repeat(base=rx.Relax(masks=300), repeats=20)', 'rx.Repeat()')
+    >>> from repeat_xai import Relax, Repeat
+    >>> as_code(Repeat(base=Relax(masks=300), budget=512)), as_code(Repeat())
+    ('rx.Repeat(base=rx.Relax(masks=300), budget=512)', 'rx.Repeat()')
     """
     if not is_dataclass(value):
         return repr(value)
@@ -61,7 +58,7 @@ def _networks(requests: Sequence[JobRequest]) -> list[Network]:
 
 def _options(network: Network, requests: Sequence[JobRequest], device: str) -> Iterator[str]:
     """Yield the command's options, without those that have their default."""
-    settings, defaults = requests[0].settings, MethodSettings()
+    settings, defaults = requests[0].settings, JobSettings()
     methods = ",".join(request.method for request in requests)
     options = [
         ("--encoder", network.name, "efficientnet_lite0"),

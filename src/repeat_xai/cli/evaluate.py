@@ -27,8 +27,7 @@ from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import sweep
-from repeat_xai.methods.method_names import Options, expected, named
-from repeat_xai.methods.perturbations import InputDropout
+from repeat_xai.methods.method_names import MethodSettings, split_names
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.metrics import METRICS
@@ -90,9 +89,7 @@ def evaluate(
         dataset=dataset,
         against=tuple(against or ()),
         networks=tuple(network_of(text, protocol, size) for text in encoder or ["efficientnet_lite0"]),
-        methods=named(
-            expected(methods), repeat=repeat, relax=relax, options=Options(), by=InputDropout(), passes=passes
-        ),
+        methods=MethodSettings(repeat=repeat, relax=relax, passes=passes).methods(split_names(methods)),
         metrics=tuple(name.strip() for name in metrics.split(",")),
         baseline=baseline,
         protocol=protocol,

@@ -18,12 +18,12 @@ from repeat_xai.engine.kernels import KERNELS
 from repeat_xai.engine.masks import Grid, Style
 from repeat_xai.errors import ConfigurationError, choose, shown
 from repeat_xai.methods.bases.features import FEATURES
-from repeat_xai.methods.method_names import Options, expected, named
+from repeat_xai.methods.method_names import BaseOptions, MethodSettings, split_names
 from repeat_xai.methods.perturbations import PERTURBATIONS
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.methods.votes import Votes
-from repeat_xai.output.results_folder import Gallery
+from repeat_xai.output.results_folder import ResultsFolder
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
 
@@ -53,8 +53,8 @@ def explain(
     estimator: Annotated[
         Estimator, typer.Option(help="Repeat from one designed pool of masks, or as so many runs.")
     ] = "fast",
-    pool_size: Annotated[
-        str, typer.Option("--pool-size", help="For fast: masks in the pool, or auto: as many as accuracy asks.")
+    budget: Annotated[
+        str, typer.Option(help="For fast: the number of masks, or auto for as many as the accuracy asks.")
     ] = "auto",
     tolerance: Annotated[
         float | None, typer.Option(help="For fast: error of importance at which an automatic pool stops.")
@@ -74,7 +74,9 @@ def explain(
     passes: Annotated[int, typer.Option(min=2, help="Passes of other methods.")] = 10,
     samples: Annotated[int | None, typer.Option(min=1, help="Of methods that sample.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Of integrated_gradients.")] = None,
-    baseline: Annotated[str | None, typer.Option(help="What stands for nothing: zero, black or blur.")] = None,
+    fill: Annotated[
+        str | None, typer.Option(help="What replaces hidden pixels: mean (the mean colour), black or blur.")
+    ] = None,
     features: Annotated[
         str | None, typer.Option(help="What kernel_shap and lime take away: squares, superpixels or values.")
     ] = None,
@@ -112,25 +114,26 @@ def explain(
         repeats=repeats,
         threshold=threshold,
         votes=votes,
-        pool=pool_of(pool_size),
+        budget=budget_of(budget),
         tolerance=tolerance,
     )
     by = chosen("spread", spread, PERTURBATIONS)
-    names = expected(method)
+    names = split_names(method)
     loaded = load_encoder(
         encoder, weights=weights, pool=pool, size=size, device=device, precision=precision, runtime=runtime
     )
-    options = Options(
+    options = BaseOptions(
         samples=samples,
         steps=steps,
-        baseline=baseline,
+        fill=fill,
         features=None if features is None else chosen("features", features, FEATURES),
         channels=channels,
         reference=None if reference is None else load_image(data_root / reference, loaded, protocol=protocol),
     )
-    methods = named(names, repeat=repeat, relax=relax, options=options, by=by, passes=passes)
+    settings = MethodSettings(repeat=repeat, relax=relax, options=options, by=by, passes=passes)
+    methods = settings.methods(names)
     galleries = [
-        Gallery(
+        ResultsFolder(
             folder=out if len(methods) == 1 else out / name.replace(":", "-"),
             encoder=loaded,
             method=one,
@@ -152,14 +155,14 @@ def chosen(name: str, value: str, known: Mapping[str, T]) -> T:
     return known[value]
 
 
-def pool_of(text: str) -> int | Literal["auto"]:
-    """Return the pool meant."""
+def budget_of(text: str) -> int | Literal["auto"]:
+    """Return the budget that an option stands for."""
     if text == "auto":
         return "auto"
     try:
         return int(text)
     except ValueError as error:
-        raise ConfigurationError(f"pool-size must be auto or a whole number, not {shown(text)}") from error
+        raise ConfigurationError(f"budget must be auto or a whole number, not {shown(text)}") from error
 
 
 def found(images: list[Path], root: Path, out: Path) -> list[Path]:

@@ -16,11 +16,11 @@ from rich.text import Text
 
 from repeat_xai.cli import INTERRUPTED
 from repeat_xai.data.images import SIDE, Protocol
-from repeat_xai.encoders.calls import listening
+from repeat_xai.encoders.calls import counting
 from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
 from repeat_xai.files.atomic import sweep
 from repeat_xai.output.page import expect_free, explained
-from repeat_xai.output.results_folder import Gallery, Outcome, compare
+from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare
 
 
 def expect_size(protocol: Protocol, size: int | None) -> None:
@@ -41,13 +41,13 @@ def interruptible() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def explain_all(paths: Sequence[Path], galleries: Sequence[Gallery], out: Path, *, as_json: bool) -> int:
+def explain_all(paths: Sequence[Path], folders: Sequence[ResultsFolder], out: Path, *, as_json: bool) -> int:
     """Fill the galleries, tell of each image, draw those of several side by side, write the page; the exit status."""
     failed = False
     expect_free(out)
     sweep(out)
     with interruptible():
-        found = [filled(paths, gallery, as_json=as_json) for gallery in galleries]
+        found = [filled(paths, folder, as_json=as_json) for folder in folders]
         for each in zip(*found, strict=True):
             if len(each) > 1 and not any(outcome.error for outcome in each):
                 failed |= not _compared(each, out, as_json=as_json)
@@ -61,7 +61,7 @@ def tell_of_page(page: Path | None, *, as_json: bool = False) -> None:
         typer.echo(f"Open {page.resolve()} in a browser to look into them")
 
 
-def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:
+def _compared(outcomes: Sequence[ImageOutcome], out: Path, *, as_json: bool) -> bool:
     path = outcomes[0].path
     try:
         picture = compare(outcomes, out)
@@ -73,12 +73,12 @@ def _compared(outcomes: Sequence[Outcome], out: Path, *, as_json: bool) -> bool:
     return True
 
 
-def filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Outcome]:
+def filled(paths: Sequence[Path], folder: ResultsFolder, *, as_json: bool) -> list[ImageOutcome]:
     """Fill a gallery and tell of each image."""
-    outcomes, calls = [], gallery.method.calls or 0
-    with _progress() as progress, listening(lambda made: progress.advance(task, made)):
+    outcomes, calls = [], folder.method.calls or 0
+    with _progress() as progress, counting(lambda made: progress.advance(task, made)):
         task = progress.add_task(f"1 of {len(paths)}", total=calls * len(paths) or None)
-        for number, outcome in enumerate(gallery.fill(paths), start=1):
+        for number, outcome in enumerate(folder.fill(paths), start=1):
             outcomes.append(outcome)
             _tell(progress, outcome, as_json=as_json)
             progress.update(task, description=f"{min(number + 1, len(paths))} of {len(paths)}")
@@ -87,7 +87,7 @@ def filled(paths: Sequence[Path], gallery: Gallery, *, as_json: bool) -> list[Ou
     return outcomes
 
 
-def _tell(progress: Progress, outcome: Outcome, *, as_json: bool) -> None:
+def _tell(progress: Progress, outcome: ImageOutcome, *, as_json: bool) -> None:
     path, files, record = outcome.path, outcome.files, outcome.record or {}
     name = in_one_line(str(path))
     if outcome.flaw:

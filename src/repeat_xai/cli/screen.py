@@ -18,7 +18,7 @@ from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_free, screened
-from repeat_xai.output.results_folder import Gallery
+from repeat_xai.output.results_folder import ResultsFolder
 from repeat_xai.output.screening import ranked, scored, statement, write
 
 
@@ -54,7 +54,7 @@ def screen(
     expect_free(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
-    gallery = Gallery(
+    gallery = ResultsFolder(
         folder=out / "images",
         encoder=load_encoder(encoder, weights=weights, pool=pool, size=size, device=device),
         method=method,

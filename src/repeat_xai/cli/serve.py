@@ -19,8 +19,8 @@ def serve(
         typer.Option(
             metavar="NAME[=WEIGHTS]",
             rich_help_panel=ENCODERS,
-            help="Offer this encoder in the app, before efficientnet_lite0, which is always offered. WEIGHTS is a file, "
-            "or 'random' for an untrained network. May be repeated; the first encoder is the one chosen at first.",
+            help="Offer this encoder in the app, before efficientnet_lite0, which is always offered. WEIGHTS is a file "
+            "of weights, or 'random' for an untrained network. May be repeated; the first one is chosen at first.",
         ),
     ] = None,
     size: Annotated[

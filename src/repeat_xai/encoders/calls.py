@@ -1,4 +1,4 @@
-"""Encoder calls, told where they are made: one image through the encoder is one call."""
+"""Encoder calls are counted where they are made: one image through the encoder is one call."""
 
 from __future__ import annotations
 
@@ -8,68 +8,70 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-Listener = Callable[[int], None]
-_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+Counter = Callable[[int], None]
+_counters: ContextVar[tuple[Counter, ...]] = ContextVar("counters", default=())
 
 
-def tell(calls: int) -> None:
-    """Say that `calls` images have gone through an encoder."""
-    for listener in _listeners.get():
-        listener(calls)
+def add_calls(calls: int) -> None:
+    """Report that this many images have gone through an encoder."""
+    for counter in _counters.get():
+        counter(calls)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Hear of every encoder call made inside the block.
+def counting(counter: Counter) -> Iterator[None]:
+    """Call `counter` with the number of images at each encoder call in the block.
 
-    >>> heard = []
-    >>> with listening(heard.append):
-    ...     tell(64)
-    >>> heard
+    >>> numbers = []
+    >>> with counting(numbers.append):
+    ...     add_calls(64)
+    >>> numbers
     [64]
     """
-    token = _listeners.set((*_listeners.get(), listener))
+    token = _counters.set((*_counters.get(), counter))
     try:
         yield
     finally:
-        _listeners.reset(token)
+        _counters.reset(token)
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
-    """Tell nobody of the encoder calls made inside the block.
+def uncounted() -> Iterator[None]:
+    """Count no encoder calls in the block.
 
-    >>> heard = []
-    >>> with listening(heard.append), unheard():
-    ...     tell(64)
-    >>> heard
+    >>> numbers = []
+    >>> with counting(numbers.append), uncounted():
+    ...     add_calls(64)
+    >>> numbers
     []
     """
-    token = _listeners.set(())
+    token = _counters.set(())
     try:
         yield
     finally:
-        _listeners.reset(token)
+        _counters.reset(token)
 
 
 @dataclass
 class Meter:
-    """Encoder calls made and seconds spent so far."""
+    """Encoder calls made, and seconds spent, since its start."""
 
     started: float = field(default_factory=time.perf_counter)
     calls: int = 0
 
-    def hear(self, calls: int) -> None:
+    def add(self, calls: int) -> None:
+        """Add encoder calls."""
         self.calls += calls
 
     @property
     def seconds(self) -> float:
+        """Seconds since the start."""
         return time.perf_counter() - self.started
 
 
 @contextmanager
 def metering() -> Iterator[Meter]:
-    """Count the encoder calls made inside the block."""
+    """Count the encoder calls made in the block."""
     meter = Meter()
-    with listening(meter.hear):
+    with counting(meter.add):
         yield meter

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.encoders import export
-from repeat_xai.encoders.calls import tell
+from repeat_xai.encoders.calls import add_calls
 from repeat_xai.encoders.codes import features_of
 from repeat_xai.encoders.onnx_files import files_of
 from repeat_xai.encoders.torch_encoder import IMAGENET, POOLS, evaluating, pooled, sized
@@ -61,7 +61,7 @@ class OnnxEncoder:
             return pooled(features, self.pool, prefix_tokens=int(self.pool == "cls"))
 
         codes = features_of(run, self.name, device=self.device)
-        tell(len(images))
+        add_calls(len(images))
         return codes
 
     def _features(self, images: Tensor) -> Tensor:

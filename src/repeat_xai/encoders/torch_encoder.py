@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.encoders.calls import tell
+from repeat_xai.encoders.calls import add_calls
 from repeat_xai.encoders.codes import features_of
 from repeat_xai.errors import ConfigurationError, EncoderError, choose
 from repeat_xai.types import Preprocessing
@@ -117,7 +117,7 @@ class TorchEncoder:
                 return self.module(images.to(device, self.dtype, copy=True))  # it may write into its input
 
         codes = features_of(run, self.name, device=device)
-        tell(len(images))
+        add_calls(len(images))
         return codes.detach().clone()  # it may keep what it returns, and write into that at its next call
 
 

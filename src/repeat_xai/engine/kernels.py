@@ -1,4 +1,4 @@
-"""Codes → a number: Mercer kernels between the whole image's code and those of its masked copies."""
+"""Mercer kernels, which measure how similar the codes of masked copies are to the code of the whole image."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kernel(Protocol):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cosine:
-    """⟨h, h̄⟩ / ‖h‖‖h̄‖, and 0 where a code is zero."""
+    """The cosine ⟨h, h̄⟩ / ‖h‖‖h̄‖, which is 0 where a code is zero."""
 
     def __call__(self, code: Float[Tensor, " dim"], codes: Float[Tensor, "masks dim"]) -> Float[Tensor, " masks"]:
         return F.cosine_similarity(code[None], codes, dim=1, eps=1e-30)
@@ -34,7 +34,7 @@ class Cosine:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Linear:
-    """⟨h, h̄⟩."""
+    """The inner product ⟨h, h̄⟩."""
 
     def __call__(self, code: Float[Tensor, " dim"], codes: Float[Tensor, "masks dim"]) -> Float[Tensor, " masks"]:
         return codes @ code
@@ -43,7 +43,7 @@ class Linear:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Polynomial:
-    """(γ⟨h, h̄⟩ + offset)^degree; γ is 1/dim unless given."""
+    """The polynomial kernel (γ⟨h, h̄⟩ + offset)^degree; γ is 1/dim unless given."""
 
     degree: int = 3
     gamma: float | None = None
@@ -60,7 +60,7 @@ class Polynomial:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Rbf:
-    """exp(−γ‖h − h̄‖²); γ is 1/dim unless given."""
+    """The Gaussian kernel exp(−γ‖h − h̄‖²); γ is 1/dim unless given."""
 
     gamma: float | None = None
 
@@ -73,3 +73,4 @@ class Rbf:
 
 
 KERNELS = {kernel.__name__.lower(): kernel for kernel in (Cosine, Linear, Polynomial, Rbf)}
+"""Every kernel by its name."""

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Protocol, final, runtime_checkable
 import torch
 from torch import Tensor
 
-from repeat_xai.experiments.measures import Faithfulness, Maps, Measure, Robustness
+from repeat_xai.experiments.measures import Faithfulness, MapScores, Measure, Robustness
 from repeat_xai.experiments.settings import Setting
 from repeat_xai.experiments.store.row import Row
 from repeat_xai.methods.votes import Votes
@@ -79,7 +79,7 @@ class Mean:
     interval: ClassVar[str] = OVER_IMAGES
     metric: str
     of: Of = "importance"
-    measure: Measure = Maps()
+    measure: Measure = MapScores()
     direction: Direction = "neither"
     first: int | None = None
     """Of how many images, if not of all."""
@@ -97,7 +97,7 @@ class Mean:
         return (replace(case.setting, measure=self.measure, first=self.first),)
 
     def needs(self, case: Case) -> tuple[str, ...]:
-        return (self._score(case),) if isinstance(self.measure, Maps) else ()
+        return (self._score(case),) if isinstance(self.measure, MapScores) else ()
 
     def values(self, case: Case, found: Found) -> Tensor:
         return scores(found(*self.settings(case)), self._score(case))

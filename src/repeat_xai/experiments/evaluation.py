@@ -14,7 +14,7 @@ from repeat_xai.experiments.detection_columns import JUDGES, SHARES, Detection, 
 from repeat_xai.experiments.measures import Robustness
 from repeat_xai.experiments.settings import Network, Setting
 from repeat_xai.experiments.table import Sheet, cases, distinct, lines_of
-from repeat_xai.methods.method_names import Method
+from repeat_xai.methods.base import Method
 from repeat_xai.metrics import METRICS
 from repeat_xai.metrics.detection import AGGREGATES, BASELINES
 from repeat_xai.metrics.emprt import Of

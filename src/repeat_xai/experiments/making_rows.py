@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from repeat_xai.errors import OutputError
-from repeat_xai.experiments.measures import Maps
+from repeat_xai.experiments.measures import MapScores
 from repeat_xai.experiments.settings import Setting
 from repeat_xai.experiments.store.map_store import MapStore, NoMapsError
 from repeat_xai.experiments.store.row import Row
@@ -57,7 +57,7 @@ def missing(
     work = []
     for setting, scores in settings.items():
         wanted = numbers[setting.dataset][: setting.first]
-        maps = kept if isinstance(setting.measure, Maps) else None
+        maps = kept if isinstance(setting.measure, MapScores) else None
         keys = zip(wanted, worker.keys(setting, wanted), strict=True)
         rows = ((number, key, done.get(key)) for number, key in keys)
         left = [n for n, key, names in rows if names is None or not names.issuperset(scores) or not _whole(maps, key)]

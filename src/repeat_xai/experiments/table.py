@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import NOTHING, Case, Column, Found
 from repeat_xai.experiments.settings import Network, Setting
-from repeat_xai.methods.method_names import Method
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.votes import Votes
 from repeat_xai.metrics import Comparison, Summary, compared

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, at_least, choose
-from repeat_xai.methods.bases.baselines import BASELINES
+from repeat_xai.methods.bases.options import FILLS
 from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:
@@ -41,17 +41,17 @@ class Curve(NamedTuple):
 
 
 def deletion(
-    encoder: Encoder, image: Image, importance: Map, *, way: Way = "deletion", steps: int = 20, baseline: str = "zero"
+    encoder: Encoder, image: Image, importance: Map, *, way: Way = "deletion", steps: int = 20, fill: str = "mean"
 ) -> Curve:
     """The curve of one map: as its most important pixels go, or as they come."""
     expect(encoder, image)
     choose("way", way, get_args(Way))
-    choose("baseline", baseline, BASELINES)
+    choose("fill", fill, FILLS)
     at_least("steps", steps, 1)
     if importance.shape != image.pixels.shape[1:] or not importance.isfinite().all():
         raise ConfigurationError(f"importance must be a finite map of {list(image.pixels.shape[1:])}")
     pixels = image.pixels[None].to(encoder.device, encoder.dtype)
-    nothing = BASELINES[baseline](pixels, encoder)
+    nothing = FILLS[fill](pixels, encoder)
     values = importance.double().flatten()
     first = len(values) - torch.searchsorted(values.sort().values, values, right=True)  # pixels that go before it
     place = (steps * first).view(image.pixels.shape[1:]).to(encoder.device)

@@ -71,4 +71,6 @@ def map_of(explanation: object, of: Of) -> Tensor:
     if not isinstance(explanation, Explanation):
         found = type(explanation).__name__
         raise ConfigurationError(f"the method gives {found}, no explanation; use Repeat(), Spread() or Relax().explain")
-    return explanation.importance if of == "importance" else explanation.uncertainty
+    if of == "uncertainty" and explanation.uncertainty is None:
+        raise ConfigurationError("the method does not measure its uncertainty; use Repeat, Relax or Spread")
+    return explanation.maps[of]

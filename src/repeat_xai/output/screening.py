@@ -16,8 +16,8 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.files.atomic import sweep, writing
 from repeat_xai.metrics.detection import AGGREGATES, Mixture, mixture
 from repeat_xai.output.figures import contact_sheet
-from repeat_xai.output.image_results import Files
-from repeat_xai.output.results_folder import Outcome, draw, expect_ours
+from repeat_xai.output.image_results import ResultFiles
+from repeat_xai.output.results_folder import ImageOutcome, draw, expect_ours
 from repeat_xai.output.tables import spreadsheet_text
 
 COLUMNS = {
@@ -39,7 +39,7 @@ class Score(NamedTuple):
     """How uncertain the encoder is about one image."""
 
     image: Path
-    files: Files
+    files: ResultFiles
     uncertainty: float
 
 
@@ -54,7 +54,7 @@ class Ranked(NamedTuple):
     """None where there are too few images for one."""
 
 
-def scored(outcomes: Sequence[Outcome], *, aggregate: str) -> list[Score]:
+def scored(outcomes: Sequence[ImageOutcome], *, aggregate: str) -> list[Score]:
     """Of the images that could be explained."""
     return [
         Score(o.path, o.files, AGGREGATES[aggregate](o.files.explanation().uncertainty).item())

@@ -19,6 +19,7 @@ from repeat_xai.types.images import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int8
+    from matplotlib.figure import Figure
 
     Map = Float[Tensor, "height width"]
 
@@ -30,7 +31,9 @@ LONGEST_SIDE = 2**31 - 1
 """Pixels of a photo: no format of pictures knows of longer sides."""
 TEXT = Kind(("<U",), dimensions=0, most=2**22)
 MAP = Kind(("<f4",), dimensions=2, most=4 * MOST_PIXELS)
-SAVED = dict.fromkeys(("importance", "uncertainty", "vote_share"), MAP) | {
+MAPS = ("importance", "uncertainty", "vote_share")
+"""Names of the maps of an explanation."""
+SAVED = dict.fromkeys(MAPS, MAP) | {
     "picture": Kind(("|u1",), dimensions=3, most=3 * MOST_PIXELS),
     "photo": TEXT,
     "provenance": TEXT,
@@ -44,11 +47,18 @@ class Explanation:
     """Importance and uncertainty of every pixel the encoder sees, and how they were made."""
 
     importance: Map = field(repr=False)
-    uncertainty: Map = field(repr=False)
+    uncertainty: Map | None = field(repr=False)
+    """None for a method that does not measure it."""
     vote_share: Map | None = field(repr=False)
     """Share of repeats that call the pixel important, unweighted; None for a method that casts no votes."""
     photo: Photo
     provenance: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def maps(self) -> dict[str, Map]:
+        """The maps there are, by name: importance, and uncertainty and the share of votes where the method has them."""
+        maps = {"importance": self.importance, "uncertainty": self.uncertainty, "vote_share": self.vote_share}
+        return {kind: values for kind, values in maps.items() if values is not None}
 
     def verdict(self, level: float = 0.95) -> Int8[Tensor, "height width"]:
         """+1 where at least `level` of the votes call the pixel important, −1 where at most 1 − `level` do, else 0."""
@@ -62,15 +72,29 @@ class Explanation:
 
     def certain_importance(self) -> Map:
         """Importance where uncertainty is at most its median, zero elsewhere: U-RELAX when the method is RELAX."""
+        if self.uncertainty is None:
+            raise ConfigurationError("this method does not measure its uncertainty; use Repeat, Relax or Spread")
         return self.importance * (self.uncertainty <= self.uncertainty.median())
+
+    def plot(self, path: str | Path | None = None, *, level: float = 0.95) -> Figure:
+        """Draw photo, importance, uncertainty and verdict side by side, and return the figure.
+
+        `path` also writes it to a file, whose suffix says in which format: .png, .pdf or .svg. `level` is the share of
+        votes that makes a verdict certain.
+        """
+        from repeat_xai.output.figures import panel, save_figure
+
+        figure = panel(self, level=level)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
 
     def save(self, path: str | Path) -> None:
         """Write everything to one `.npz` that holds no code and needs none to be read."""
         try:
             expect_valid(self)
             arrays = {
-                "importance": self.importance.numpy(),
-                "uncertainty": self.uncertainty.numpy(),
+                **{kind: values.numpy() for kind, values in self.maps.items()},
                 "picture": self.photo.picture,
                 "photo": np.array(json.dumps({k: v for k, v in vars(self.photo).items() if k != "picture"})),
                 "provenance": np.array(json.dumps(self.provenance)),
@@ -78,8 +102,6 @@ class Explanation:
             json_object(str(arrays["provenance"]))
         except (TypeError, ValueError, RecursionError) as error:
             raise OutputError(f"{path}: cannot be saved ({reason(error)})") from error
-        if self.vote_share is not None:
-            arrays["vote_share"] = self.vote_share.numpy()
         with writing(Path(path)) as draft, draft.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
@@ -89,10 +111,11 @@ class Explanation:
         try:
             arrays = read_arrays(Path(path), SAVED)
             about = json_object(str(arrays["photo"]))
-            found = Explanation(
-                importance=torch.from_numpy(arrays["importance"]),
-                uncertainty=torch.from_numpy(arrays["uncertainty"]),
-                vote_share=torch.from_numpy(arrays["vote_share"]) if "vote_share" in arrays else None,
+            maps = {kind: torch.from_numpy(arrays[kind]) for kind in MAPS if kind in arrays}
+            explanation = Explanation(
+                importance=maps["importance"],
+                uncertainty=maps.get("uncertainty"),
+                vote_share=maps.get("vote_share"),
                 photo=Photo(
                     name=about["name"],
                     picture=arrays["picture"],
@@ -102,7 +125,7 @@ class Explanation:
                 ),
                 provenance=json_object(str(arrays["provenance"])),
             )
-            expect_valid(found)
+            expect_valid(explanation)
         except FileNotFoundError as error:
             raise OutputError(f"{path}: no such file") from error
         except OutputError:
@@ -110,7 +133,7 @@ class Explanation:
         except Exception as error:  # libraries meet damaged files with errors of every kind
             why = reason(error)
             raise OutputError(f"{path}: not an explanation saved by this package ({why})") from error
-        return found
+        return explanation
 
     def _repr_html_(self) -> str:
         from repeat_xai.output.page import frame
@@ -127,18 +150,17 @@ def expect_valid(explanation: Explanation) -> None:
     """Raise a ValueError that says what is wrong with an explanation, unless it can be saved, shown and read back.
 
     Maps are float32 of one shape. Importance is finite and may have any sign. A share of votes lies in [0, 1], up to
-    rounding. Uncertainty is not below zero, up to rounding; it is NaN everywhere where the method does not know it.
+    rounding. Uncertainty is not below zero, up to rounding.
     """
     importance, uncertainty, share = explanation.importance, explanation.uncertainty, explanation.vote_share
-    for values in (importance, uncertainty, importance if share is None else share):
+    for values in explanation.maps.values():
         if values.dtype != torch.float32 or values.ndim != 2 or not 0 < values.numel() <= MOST_PIXELS:
             raise ValueError(f"a map is {values.dtype} of {list(values.shape)}, not float32 [height, width]")
         if values.shape != importance.shape:
             raise ValueError(f"maps have different shapes, {list(importance.shape)} and {list(values.shape)}")
     if not importance.isfinite().all():
         raise ValueError("importance is not finite")
-    unknown = share is None and uncertainty.isnan().all()
-    if not unknown and not (uncertainty.isfinite() & (uncertainty >= -ROUNDING)).all():
+    if uncertainty is not None and not (uncertainty.isfinite() & (uncertainty >= -ROUNDING)).all():
         raise ValueError("uncertainty is not finite or below zero")
     if share is not None and not ((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all():
         raise ValueError("a share of votes is not in [0, 1]")
@@ -172,8 +194,8 @@ def _expect_valid_provenance(made: Mapping[str, Any]) -> None:
     base = method.get("base", "") if isinstance(method, Mapping) else ""
     if not (_named(method) and _named(made.get("encoder")) and (isinstance(base, str) or _named(base))):
         raise ValueError("its provenance does not name a method and an encoder")
-    if "pool" in made and not (isinstance(made["pool"], Mapping) and "masks" in made["pool"]):
-        raise ValueError("its provenance does not say how many masks its pool has")
+    if "budget" in made and not (isinstance(made["budget"], Mapping) and "masks" in made["budget"]):
+        raise ValueError("its provenance does not say how many masks were used")
 
 
 def _named(thing: object) -> bool:

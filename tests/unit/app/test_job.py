@@ -14,12 +14,11 @@ from serving import until
 from repeat_xai.app import encoder_process
 from repeat_xai.app import job as job_module
 from repeat_xai.app.encoder_cache import EncoderCache
-from repeat_xai.app.explanation_run import Run
 from repeat_xai.app.job import Job
-from repeat_xai.app.job_request import JobRequest, MethodSettings
+from repeat_xai.app.job_request import JobRequest, JobSettings
+from repeat_xai.app.live_preview import explain_with_previews
 from repeat_xai.app.photos import sample_photo
 from repeat_xai.app.warning_routing import PACKAGE_FOLDER, routed_warnings
-from repeat_xai.engine.scheduler import only
 from repeat_xai.errors import RepeatError
 from repeat_xai.experiments.settings import Network
 
@@ -32,7 +31,7 @@ def encoders():
 
 
 def request_for(method="repeat", network=SMALL, seed=0, **settings):
-    return JobRequest(network=network, method=method, settings=MethodSettings(**settings), seed=seed)
+    return JobRequest(network=network, method=method, settings=JobSettings(**settings), seed=seed)
 
 
 def job_of(encoders, *requests):
@@ -46,7 +45,7 @@ def keep_waiting():
 def explanation_of(job_request, encoders):
     encoder = encoders.get(job_request.network, keep_waiting).encoder
     image = sample_photo("chelsea.png").image_for(encoder)
-    return only(job_request.explainer.answers(encoder, (image,), seed=job_request.seed))
+    return job_request.explainer(encoder, image, seed=job_request.seed)
 
 
 def no_job_runs():
@@ -74,9 +73,11 @@ def test_two_explanations_are_computed_one_after_the_other(encoders):
 
 def test_a_cancelled_job_calls_the_encoder_no_more(encoders, monkeypatch):
     calls = []
-    monkeypatch.setattr(
-        job_module, "Run", lambda *a, told, **k: Run(*a, told=lambda n: (calls.append(n), told(n)), **k)
-    )
+
+    def explain_and_record(*arguments, on_calls, **options):
+        return explain_with_previews(*arguments, on_calls=lambda n: (calls.append(n), on_calls(n)), **options)
+
+    monkeypatch.setattr(job_module, "explain_with_previews", explain_and_record)
     network = Network(name=SMALL.name, weights="random", size=224)
     job = job_of(encoders, request_for("relax", network=network, masks=500))
     for state in job.states():
@@ -92,8 +93,13 @@ def test_a_cancelled_job_calls_the_encoder_no_more(encoders, monkeypatch):
 
 def test_a_job_cancelled_at_the_last_moment_stays_cancelled(encoders, monkeypatch):
     job = job_of(encoders, request_for("relax", masks=20))
-    real = Run.explanation
-    monkeypatch.setattr(Run, "explanation", lambda run: (real(run), job.cancel())[0])
+
+    def explain_and_cancel(*arguments, **options):
+        explanation = explain_with_previews(*arguments, **options)
+        job.cancel()
+        return explanation
+
+    monkeypatch.setattr(job_module, "explain_with_previews", explain_and_cancel)
     assert list(job.states())[-1].end == "cancelled"
     assert until(no_job_runs)
     assert (job.state.end, job.state.explanations) == ("cancelled", ())
@@ -139,7 +145,7 @@ def test_a_failed_job_says_why_and_releases_the_encoder(encoders):
 
 
 def test_an_unexpected_error_is_said_in_a_line_and_printed(encoders, monkeypatch, capsys):
-    monkeypatch.setattr(job_module, "Run", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr(job_module, "explain_with_previews", lambda *a, **k: 1 / 0)
     last = list(job_of(encoders, request_for()).states())[-1]
     assert (last.end, last.message) == ("failed", "this should not have happened: division by zero")
     assert "ZeroDivisionError" in capsys.readouterr().err
@@ -169,7 +175,7 @@ def test_warnings_of_this_package_reach_the_user_whose_job_raised_them(encoders,
         warnings.warn_explicit("of another library", UserWarning, "elsewhere.py", 1)
         raise RepeatError("enough")
 
-    monkeypatch.setattr(job_module, "Run", warn_and_fail)
+    monkeypatch.setattr(job_module, "explain_with_previews", warn_and_fail)
     with warnings.catch_warnings(record=True) as others:
         warnings.simplefilter("always")
         with routed_warnings():

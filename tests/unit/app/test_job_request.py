@@ -3,7 +3,7 @@
 import pytest
 
 import repeat_xai as rx
-from repeat_xai.app.job_request import METHOD_NAMES, JobRequest, MethodSettings, method_label, used_settings
+from repeat_xai.app.job_request import METHOD_NAMES, JobRequest, JobSettings, method_label, used_settings
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.settings import Network
 
@@ -28,10 +28,10 @@ def test_every_method_has_a_label_of_its_own():
         ({"method": "magic"}, "unknown method 'magic'"),
         ({"method": "repeat:saliency"}, "Saliency"),
         ({"seed": -1}, "seed must be"),
-        ({"settings": MethodSettings(masks=0)}, "masks must be"),
-        ({"settings": MethodSettings(repeats=0)}, "repeats must be"),
-        ({"settings": MethodSettings(budget=-1)}, "pool must be|budget must be"),
-        ({"method": "saliency", "settings": MethodSettings(passes=1)}, "passes must be"),
+        ({"settings": JobSettings(masks=0)}, "masks must be"),
+        ({"settings": JobSettings(repeats=0)}, "repeats must be"),
+        ({"settings": JobSettings(budget=-1)}, "budget must be"),
+        ({"method": "saliency", "settings": JobSettings(passes=1)}, "passes must be"),
     ],
 )
 def test_an_invalid_request_is_refused_when_it_is_made(changes, message):

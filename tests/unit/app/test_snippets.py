@@ -10,9 +10,8 @@ from command import run_here
 from skimage import data
 
 import repeat_xai as rx
-from repeat_xai.app.job_request import JobRequest, MethodSettings
+from repeat_xai.app.job_request import JobRequest, JobSettings
 from repeat_xai.app.snippets import command_snippet, python_snippet
-from repeat_xai.engine.scheduler import only
 from repeat_xai.experiments.settings import Network
 
 SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
@@ -20,7 +19,7 @@ OTHER = Network(name="torchvision:squeezenet1_0", weights="random", size=64)
 
 
 def request_for(method="repeat", network=SMALL, seed=0, **settings):
-    return JobRequest(network=network, method=method, settings=MethodSettings(**settings), seed=seed)
+    return JobRequest(network=network, method=method, settings=JobSettings(**settings), seed=seed)
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def save_photo(tmp_path, monkeypatch):
 def explanation_of(job_request, photo):
     network = job_request.network
     encoder = rx.load_encoder(network.name, weights=network.weights, size=network.size, device="cpu")
-    return only(job_request.explainer.answers(encoder, (rx.load_image(photo, encoder),), seed=job_request.seed))
+    return job_request.explainer(encoder, rx.load_image(photo, encoder), seed=job_request.seed)
 
 
 def expect_same(file, expected):
@@ -99,9 +98,8 @@ def test_a_photo_may_have_any_name(save_photo, monkeypatch, capsys):
 def test_defaults_are_left_out():
     job_request = request_for(network=Network(name="efficientnet_lite0"))
     assert command_snippet([job_request], "cat.png", device="auto") == "repeat-xai explain cat.png --out results"
-    assert "explanation = rx.Repeat()(encoder, image, seed=0)\n" in python_snippet(
-        [job_request], "cat.png", device="auto"
-    )
+    script = python_snippet([job_request], "cat.png", device="auto")
+    assert "explanation = rx.Repeat()(encoder, image, seed=0)\n" in script
 
 
 def test_the_budget_is_an_option_of_the_command():

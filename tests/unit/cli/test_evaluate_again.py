@@ -117,7 +117,7 @@ def test_content_that_changes_while_time_and_size_stay_is_noticed_where_asked(ev
     (image,) = set(scores(tmp_path)) - before
     assert image.startswith(larger.name)
     encoder = network(tmp_path).load("cpu")
-    fresh = rx.Relax(masks=16).explain(encoder, rx.load_image(larger, encoder), seed=0)
+    fresh = rx.Relax(masks=16)(encoder, rx.load_image(larger, encoder), seed=0)
     assert scores(tmp_path)[image]["complexity.importance"] == pytest.approx(complexity(fresh.importance).item(), abs=0)
 
 

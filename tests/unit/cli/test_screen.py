@@ -13,7 +13,7 @@ from command import SMALL, run_here
 from skimage import data
 
 import repeat_xai as rx
-from repeat_xai.output.image_results import Files
+from repeat_xai.output.image_results import ResultFiles
 from repeat_xai.output.screening import Ranked, Score, ranked, write
 
 FEW = ["--masks", 40, "--repeats", 2]
@@ -91,7 +91,7 @@ def test_the_table_is_parquet_too_with_numbers_as_they_are(folder, monkeypatch, 
 
 def test_only_two_kinds_give_an_image_a_probability(tmp_path):
     def at(*values):
-        return ranked([Score(Path("a.png"), Files.of(tmp_path, "a"), value) for value in values], [], seed=0)
+        return ranked([Score(Path("a.png"), ResultFiles.of(tmp_path, "a"), value) for value in values], [], seed=0)
 
     apart = at(*np.linspace(0.10, 0.11, 8), *np.linspace(0.20, 0.21, 8))
     assert [round(value, 6) for value in apart.unknown] == [1.0] * 8 + [0.0] * 8
@@ -100,8 +100,8 @@ def test_only_two_kinds_give_an_image_a_probability(tmp_path):
 
 
 def test_odd_names_are_written_as_far_as_they_can_be(tmp_path, encoder, image):
-    files = Files.of(tmp_path, "odd")
-    rx.Relax(masks=4).explain(encoder, image, seed=0).save(files.maps)
+    files = ResultFiles.of(tmp_path, "odd")
+    rx.Relax(masks=4)(encoder, image, seed=0).save(files.maps)
     write(Ranked([Score(Path("bad\udcff, and\nmore.png"), files, 0.1)], [1 / 3], [None], None), tmp_path, {})
     (plain,) = pq.read_table(tmp_path / "screen.parquet").to_pylist()
     assert (plain["unknown"], rows(tmp_path)[0]["unknown"]) == (1 / 3, "0.333333")

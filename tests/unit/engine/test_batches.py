@@ -147,13 +147,13 @@ def test_an_encoder_of_ones_own_is_counted(encoder, image):
         def __call__(self, images):
             return images.mean((2, 3))
 
-    assert rx.Relax(masks=9).explain(Own(), image, seed=0).provenance["encoder_calls"] == 10
+    assert rx.Relax(masks=9)(Own(), image, seed=0).provenance["encoder_calls"] == 10
 
 
 def test_calls_are_counted(encoder, image):
     made = rx.Repeat(estimator="exact", base=rx.Relax(masks=20, chunk=7), repeats=3)(encoder, image, seed=0).provenance
     assert made["encoder_calls"] == 3 * 20 + 1
-    assert rx.Relax(masks=9).explain(encoder, image, seed=0).provenance["encoder_calls"] == 10
+    assert rx.Relax(masks=9)(encoder, image, seed=0).provenance["encoder_calls"] == 10
 
 
 class Narrow(nn.Module):
@@ -183,7 +183,7 @@ class Narrow(nn.Module):
 @pytest.mark.parametrize("estimator", ["exact", "fast"])
 def test_too_little_memory_halves_the_batch_and_changes_nothing(network, image, estimator, failure):
     network = network.double()
-    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=300), repeats=2, pool=256)
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=300), repeats=2, budget=256)
     plenty = method(rx.load_encoder(network), image, seed=0)
     narrow = Narrow(network, 9, failure)
     found = method(rx.load_encoder(narrow), image, seed=0)
@@ -226,4 +226,4 @@ def test_an_encoder_of_ones_own_need_be_no_more_than_the_protocol_says(encoder, 
         def __call__(self, images):
             return images.mean((2, 3))
 
-    assert rx.Relax(masks=9).explain(Own(), image, seed=0).provenance["encoder_calls"] == 10
+    assert rx.Relax(masks=9)(Own(), image, seed=0).provenance["encoder_calls"] == 10

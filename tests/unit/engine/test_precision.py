@@ -30,7 +30,7 @@ def encoder_and_image(offset, precision):
 def test_rounding_that_decides_votes_is_told():
     encoder, image = encoder_and_image(5.0, "bfloat16")
     with pytest.warns(UserWarning, match="bfloat16 is too coarse, rounding decides votes"):
-        rx.Relax(masks=60).explain(encoder, image, seed=0)
+        rx.Relax(masks=60)(encoder, image, seed=0)
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
@@ -38,7 +38,7 @@ def test_rounding_that_decides_votes_is_told():
 def test_rounding_that_does_not_is_not(precision, chunk):
     half, image = encoder_and_image(0.0, precision)
     full, _ = encoder_and_image(0.0, "auto")
-    a, b = (rx.Relax(masks=200, chunk=chunk).explain(e, image, seed=0) for e in (half, full))
+    a, b = (rx.Relax(masks=200, chunk=chunk)(e, image, seed=0) for e in (half, full))
     assert (a.provenance["ran"]["precision"], b.provenance["ran"]["precision"]) == (precision, "float32")
     assert spearmanr(a.importance.flatten(), b.importance.flatten()).statistic > 0.99
 

@@ -52,12 +52,12 @@ def test_one_bad_image_in_a_stream_fails_alone(encoder):
 def test_several_images_share_a_batch(encoder, monkeypatch):
     """As on a GPU: batches are filled across images, and the answers are the same."""
     images = pictures(encoder, 5)
-    method = rx.Repeat(base=rx.Relax(masks=50), pool=256)
+    method = rx.Repeat(base=rx.Relax(masks=50), budget=256)
     alone = [method(encoder, image, seed=1) for image in images]
     counting = Counting(encoder.module)
     sharing = rx.load_encoder(counting)
     monkeypatch.setattr(_Line, "width", property(lambda line: 3))
-    shared = list(rx.Repeat(base=rx.Relax(masks=50, chunk=200), pool=256).stream(sharing, images, seed=1))
+    shared = list(rx.Repeat(base=rx.Relax(masks=50, chunk=200), budget=256).stream(sharing, images, seed=1))
     for a, b in zip(alone, shared, strict=True):
         torch.testing.assert_close(a.importance, b.importance, atol=1e-9, rtol=0)
         assert b.provenance["encoder_calls"] == 257

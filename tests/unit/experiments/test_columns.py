@@ -13,7 +13,6 @@ from repeat_xai.experiments.columns import Case, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import Detection, Poison
 from repeat_xai.experiments.measures import Codes, Maps, Robustness, maps_of, scored
 from repeat_xai.experiments.settings import Network, Setting
-from repeat_xai.methods.once import Once
 from repeat_xai.metrics import METRICS
 from repeat_xai.metrics.detection import mixture, quality
 
@@ -157,7 +156,7 @@ def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):
 
 
 def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
-    explanation = rx.Relax(masks=40).explain(encoder, image, seed=0)
+    explanation = rx.Relax(masks=40)(encoder, image, seed=0)
     assert scored(maps_of(explanation), None)["resolved_entropy.importance"] > 3
     flat = replace(explanation, importance=1 - 1e-6 * explanation.importance)
     assert math.isnan(scored(maps_of(flat), None)["resolved_entropy.importance"])
@@ -166,7 +165,7 @@ def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
 
 
 def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
-    explanation = Once(base=rx.Saliency())(encoder, image, seed=0)
+    explanation = rx.Saliency()(encoder, image, seed=0)
     assert explanation.uncertainty.isnan().all()
     assert torch.equal(explanation.importance, rx.Saliency()(encoder, image, seed=0).float())
     scores = scored(maps_of(explanation), None)

@@ -32,7 +32,7 @@ def test_a_metric_is_asked_for_by_its_name_and_scored(encoder, image, monkeypatc
         ("largest (I)", "higher"),
         ("largest (U)", "higher"),
     ]
-    found = rx.Relax(masks=8).explain(encoder, image, seed=0)
+    found = rx.Relax(masks=8)(encoder, image, seed=0)
     assert scored(maps_of(found), None)["largest.importance"] == found.importance.max().item()
 
 

@@ -13,7 +13,7 @@ from torch import nn
 import repeat_xai as rx
 from repeat_xai.engine.masks import Basis, Draws, hadamard
 from repeat_xai.methods import fast_estimator as pool
-from repeat_xai.methods.fast_estimator import Pool, Pooled, mean_maps, regression, relax_maps, resample
+from repeat_xai.methods.fast_estimator import FastEstimator, MeasuredMasks, mean_maps, regression, relax_maps, resample
 from repeat_xai.seeds import fold, uniforms
 
 CPU = torch.device("cpu")
@@ -154,8 +154,8 @@ def test_it_is_nearer_the_truth_than_ten_repeats_and_says_how_near(options, grid
         ten = rx.Repeat(estimator="exact", base=base, repeats=10, **options)(encoder, image, seed=seed)
         errors["fast"].append((fast.importance - many.importance).square().mean().item())
         errors["ten"].append((ten.importance - many.importance).square().mean().item())
-        errors["stated"].append(fast.provenance["pool"]["error"] ** 2)
-        assert fast.provenance["encoder_calls"] == fast.provenance["pool"]["masks"] + 1 < 3000
+        errors["stated"].append(fast.provenance["budget"]["error"] ** 2)
+        assert fast.provenance["encoder_calls"] == fast.provenance["budget"]["masks"] + 1 < 3000
     rms = {name: np.mean(values) ** 0.5 for name, values in errors.items()}
     assert rms["fast"] < rms["ten"]
     assert 0.75 < rms["stated"] / rms["fast"] < 1.25
@@ -167,7 +167,7 @@ def test_votes_of_the_pool_by_hand(encoder, image):
     found = basis(base.grid)
     draws = found.draw_blocks(seed=2, start=0, stop=1)
     some = Pool(draws, torch.rand(128, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
-    pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=10, pool=None, tolerance=None)
+    estimator = FastEstimator(base=base, threshold="mean", votes="weighted", repeats=10, budget=None, tolerance=None)
     counts = resample(128, 50, seed=9)
     voted = pooled.tally(found, some, regression(found, some), counts)
     (mean,) = mean_maps(found, regression(found, some).beta[None], base)
@@ -185,7 +185,7 @@ def test_the_error_by_hand(encoder, image):
     draws = found.draw_blocks(seed=2, start=0, stop=3)
     s = torch.rand(96, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     counts = resample(96, 50, seed=9)
-    pooled = Pooled(base=base, threshold="mean", votes="weighted", repeats=7, pool=None, tolerance=None)
+    estimator = FastEstimator(base=base, threshold="mean", votes="weighted", repeats=7, budget=None, tolerance=None)
     some = Pool(draws, s)
     error, target = pooled.judge(found, some, regression(found, some), counts, seed=5).tolist()
 
@@ -214,15 +214,15 @@ def test_the_error_by_hand(encoder, image):
 
 def test_a_fixed_pool_a_tolerance_and_the_ceiling(encoder, image, monkeypatch):
     base = rx.Relax(masks=100)
-    fixed = rx.Repeat(base=base, pool=300)
+    fixed = rx.Repeat(base=base, budget=300)
     found = fixed(encoder, image, seed=0).provenance
-    assert found["pool"]["masks"] == 384
-    assert found["pool"]["stopped"] == "fixed"
+    assert found["budget"]["masks"] == 384
+    assert found["budget"]["stopped"] == "fixed"
     assert found["encoder_calls"] == fixed.calls == 385
-    loose = rx.Repeat(base=base, tolerance=0.5)(encoder, image, seed=0).provenance["pool"]
+    loose = rx.Repeat(base=base, tolerance=0.5)(encoder, image, seed=0).provenance["budget"]
     assert (loose["masks"], loose["stopped"]) == (256, "accurate enough")
     monkeypatch.setattr(pool, "SIZES", (2, 4))
-    strict = rx.Repeat(base=base, tolerance=1e-6)(encoder, image, seed=0).provenance["pool"]
+    strict = rx.Repeat(base=base, tolerance=1e-6)(encoder, image, seed=0).provenance["budget"]
     assert (strict["masks"], strict["stopped"]) == (512, "at its ceiling")
     assert strict["error"] > 1e-6
 
@@ -253,11 +253,11 @@ def test_masks_and_their_resampling_are_drawn_apart(encoder, image, monkeypatch)
         return uniforms(seed, **where)
 
     monkeypatch.setattr("repeat_xai.engine.masks.uniforms", heard)
-    rx.Repeat(base=rx.Relax(masks=50), pool=256)(encoder, image, seed=0)
+    rx.Repeat(base=rx.Relax(masks=50), budget=256)(encoder, image, seed=0)
     masks = set(drawn)
     drawn.clear()
     monkeypatch.setattr(pool, "uniforms", heard)
-    rx.Repeat(base=rx.Relax(masks=50), pool=256)(encoder, image, seed=0)
+    rx.Repeat(base=rx.Relax(masks=50), budget=256)(encoder, image, seed=0)
     assert len(masks) == 1
     assert len(set(drawn) - masks) == 2
 

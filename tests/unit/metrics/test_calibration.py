@@ -61,7 +61,7 @@ def test_exact_repeats_of_a_real_encoder_hold(encoder, image):
 def test_only_fresh_explanations_of_the_same_images_can_judge(explanation, encoder):
     other = rx.load_image(torch.rand(3, 24, 20), encoder)
     strange = rx.Repeat(estimator="exact", base=rx.Relax(masks=10), repeats=2)(encoder, other, seed=1)
-    relax = rx.Relax(masks=4).explain(encoder, other, seed=2)
+    relax = rx.Relax(masks=4)(encoder, other, seed=2)
     for wrong, message in (
         (lambda: calibration([explanation], [explanation]), "give them another seed"),
         (lambda: calibration([explanation], [strange]), "give the same images"),

@@ -13,7 +13,7 @@ from torch import nn
 import repeat_xai as rx
 from repeat_xai.metrics import forgetting, mprt, randomised, spearman, ssim
 
-SMALL = rx.Relax(masks=30).explain
+SMALL = rx.Relax(masks=30)
 KINDS = {
     "normal": lambda drawn, n: drawn.normal(size=(n, 40, 30)),
     "ties": lambda drawn, n: drawn.normal(size=(n, 40, 30)).round(1),

@@ -12,7 +12,7 @@ import repeat_xai as rx
 from repeat_xai.metrics import deletion, local_lipschitz, max_sensitivity
 from repeat_xai.metrics.shaken import disturbed
 
-SMALL = rx.Relax(masks=40).explain
+SMALL = rx.Relax(masks=40)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from repeat_xai.errors import ConfigurationError, OutputError, at_least, lacks_m
 from repeat_xai.experiments.executors.ray_cluster import connected
 from repeat_xai.experiments.executors.work_queue import MOST_WORKERS, Answer, Batch, Queue, answers
 from repeat_xai.experiments.making_rows import Work
-from repeat_xai.experiments.measures import Maps
+from repeat_xai.experiments.measures import MapScores
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row import Row
 from repeat_xai.experiments.worker import Worker
@@ -79,7 +79,7 @@ class RayExecutor:
         unseen = self.worker.maps if self.worker.maps is not None and self.worker.maps.grows else None
         try:
             for row in crew.rows(Queue(some, self.worker, size=self.batch, workers=crew.size, retries=self.retries)):
-                if unseen is not None and row.measure == Maps.__name__ and row.failure is None:
+                if unseen is not None and row.measure == MapScores.__name__ and row.failure is None:
                     _expect_seen(unseen, row)
                     unseen = None
                 yield row

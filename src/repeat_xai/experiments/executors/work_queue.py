@@ -66,7 +66,7 @@ def answers(worker: Worker, batch: Batch) -> Iterator[Answer]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         try:
-            for number, row in worker.numbered(batch.setting, list(batch.left)):
+            for number, row in worker.numbered_rows(batch.setting, list(batch.left)):
                 yield from (Said(str(warning.message)) for warning in heard)
                 heard.clear()
                 yield Made(number, row)
@@ -130,7 +130,7 @@ class Queue:
         for number, key in batch.left.items():
             if deaths > self._retries:
                 times = "once" if deaths == 1 else f"{deaths} times"
-                yield self._worker.failed(batch.setting, number, f"its worker died {times} ({why})")
+                yield self._worker.failed_row(batch.setting, number, f"its worker died {times} ({why})")
             else:
                 self._again.append(Batch(setting=batch.setting, left={number: key}, deaths=deaths))
 

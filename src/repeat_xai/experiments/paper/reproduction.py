@@ -16,7 +16,7 @@ from repeat_xai.experiments.paper.table_entry import Block, Entry
 from repeat_xai.experiments.settings import Network, Setting
 from repeat_xai.experiments.table import Sheet, cases, distinct, lines_of
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.methods.method_names import Method
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.emprt import Of
 from repeat_xai.seeds import expect_seed

@@ -21,11 +21,11 @@ import numpy as np
 from repeat_xai.errors import OutputError, reason
 from repeat_xai.files.atomic import expect_regular, writing_folder
 from repeat_xai.types import MOST_PIXELS, Explanation
+from repeat_xai.types.explanation import MAPS
 
 if TYPE_CHECKING:
-    from repeat_xai.types import Map
+    pass
 
-KINDS = ("importance", "uncertainty", "vote_share")
 ATTRIBUTES, CHUNK = "zarr.json", "c/0/0/0"
 """The two files of an array."""
 SHELF = 2
@@ -60,8 +60,7 @@ class MapStore:
 
     def write(self, key: str, image: str, explanation: Explanation, *, calls: int = 0, seconds: float = 0.0) -> None:
         """Store the maps of one row, in the place of any that are there."""
-        by_kind: dict[str, Map | None] = {kind: getattr(explanation, kind) for kind in KINDS}
-        maps = {kind: values.numpy() for kind, values in by_kind.items() if values is not None}
+        maps = {kind: values.numpy() for kind, values in explanation.maps.items()}
         values = np.stack(list(maps.values()))
         about = {"maps": list(maps), "image": image, "encoder_calls": calls, "seconds": seconds}
         about["checksum"] = _checksum(key, about, values)
@@ -88,7 +87,11 @@ class MapStore:
             array = zarr.open_array(place, path=_path(key), mode="r")
             about: dict[str, Any] = dict(array.attrs)
             kinds, calls, seconds = (about[name] for name in ("maps", "encoder_calls", "seconds"))
-            if kinds not in (list(KINDS), list(KINDS[:2])) or array.shape != array.chunks or array.dtype != np.float32:
+            if (
+                kinds not in [list(MAPS[:count]) for count in range(1, len(MAPS) + 1)]
+                or array.shape != array.chunks
+                or array.dtype != np.float32
+            ):
                 raise ValueError("the array is not one that this package writes")
             count, height, width = array.shape
             if count != len(kinds) or not 0 < height * width <= MOST_PIXELS:

@@ -50,8 +50,10 @@ def budget(explanation: Explanation) -> list[str]:
     made = explanation.provenance
     method = made["method"]
     base = method.get("base", method)
-    if "pool" in made:
-        return [f"estimated from a pool of {made['pool']['masks']} masks"]
+    if "budget" in made:
+        asked = made["budget"].get("asked")
+        rounded = f" ({asked} asked for, rounded up to whole blocks)" if asked else ""
+        return [f"estimated from {made['budget']['masks']} masks{rounded}"]
     given = method | (base if isinstance(base, dict) else {})
     return [f"{kind} {given[kind]}" for kind in ("repeats", "passes", "masks", "samples", "steps") if kind in given]
 

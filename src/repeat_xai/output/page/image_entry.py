@@ -13,7 +13,7 @@ from urllib.parse import quote
 from repeat_xai.errors import OutputError
 from repeat_xai.files.atomic import read_json
 from repeat_xai.metrics.detection import AGGREGATES
-from repeat_xai.output.image_results import Files
+from repeat_xai.output.image_results import ResultFiles
 from repeat_xai.output.page.layers import Kind, layers
 from repeat_xai.output.page.page_template_data import Card, Content
 from repeat_xai.output.page.pictures import photo_url, thumbnail_url
@@ -26,7 +26,7 @@ class Entry:
     """One image: what each method found, and what is said of it."""
 
     name: str
-    files: Sequence[Files]
+    files: Sequence[ResultFiles]
     uncertainty: float | None = None
     """None: the mean over the first method's map."""
     unknown: float | None = None
@@ -75,7 +75,7 @@ def names(paths: Sequence[Path]) -> list[str]:
     return [name.encode(errors="replace").decode() for name in called]
 
 
-def record(files: Files) -> Mapping[str, Any]:
+def record(files: ResultFiles) -> Mapping[str, Any]:
     """The provenance on disk."""
     try:
         return read_json(files.provenance)

@@ -12,7 +12,7 @@ from repeat_xai.output.page.histogram_chart import Chart, chart
 from repeat_xai.output.page.image_entry import Entry, names, record
 from repeat_xai.output.page.page_template_data import Kind, Page, html
 from repeat_xai.output.page.template import GENERATOR
-from repeat_xai.output.results_folder import Outcome
+from repeat_xai.output.results_folder import ImageOutcome
 from repeat_xai.output.screening import Ranked, Score, statement
 
 INDEX = "index.html"
@@ -40,7 +40,7 @@ def expect_free(folder: Path) -> None:
         raise OutputError(f"{index}: is a page of your own and is not written over; choose another --out")
 
 
-def explained(found: Sequence[Sequence[Outcome]], folder: Path) -> Path | None:
+def explained(found: Sequence[Sequence[ImageOutcome]], folder: Path) -> Path | None:
     """The page of images explained by one method or several; None where there is nothing to show."""
     images = list(zip(*found, strict=True))
     entries = []

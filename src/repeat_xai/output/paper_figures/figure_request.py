@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import final
 
 from repeat_xai.data.images import load_image
-from repeat_xai.engine.scheduler import only
 from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.experiments.paper.presets import Preset
 from repeat_xai.experiments.paper.printed_figures import FigureEntry
@@ -120,7 +119,7 @@ class Asked:
 
     def explained(self, method: str, image: Image) -> Explanation:
         """What a method of the preset says."""
-        return only(self.preset.method(method).answers(self.encoder, (image,), seed=self.seed))
+        return self.preset.method(method)(self.encoder, image, seed=self.seed)
 
     def note(self, *words: str) -> str:
         """What the figure is of, in one line."""

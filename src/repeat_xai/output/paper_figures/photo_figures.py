@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from repeat_xai.engine.masks import Basis
-from repeat_xai.engine.scheduler import Estimate, only, stream
+from repeat_xai.engine.scheduler import Estimate, run_estimates
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.methods.votes import indicator
@@ -23,7 +23,7 @@ from repeat_xai.output.figures.poison_figure import poisoned_pair
 from repeat_xai.output.figures.threshold_figure import Cut, cuts
 from repeat_xai.output.paper_figures.figure_request import Asked, called
 from repeat_xai.seeds import fold
-from repeat_xai.types import Explanation, Image
+from repeat_xai.types import Explanation, Image, Task, only_result
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -74,11 +74,11 @@ def _runs(asked: Asked, image: Image, runs: int) -> Float[Tensor, "runs height w
         maps = []
         for run in range(runs):
             moments = yield from relax.moments(basis, image, seed=fold(asked.seed, "repeat", run))
-            maps.append(relax.importance(moments))
+            maps.append(relax.mean_similarity(moments))
         return (yield torch.stack(maps))
 
     plan = relax.plan._replace(calls=runs * relax.masks + 1)
-    return only(stream(asked.encoder, (image,), estimate, plan))
+    return only_result(run_estimates(asked.encoder, (Task(image),), estimate, plan))
 
 
 def threshold_example(asked: Asked) -> Figure:

@@ -12,8 +12,7 @@ from repeat_xai.engine.mask_bounds import similarity_range as measured_range
 from repeat_xai.errors import EncoderError
 from repeat_xai.experiments.columns import scores
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.methods.method_names import Method
-from repeat_xai.methods.once import Once
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.spread import Spread
 from repeat_xai.metrics.detection import mixture, roc
 from repeat_xai.output.figures import histograms_by_method, similarities
@@ -81,5 +80,5 @@ def _means(asked: Asked, setting: Setting, numbers: Sequence[int], maps: Sequenc
 
 def _words(method: Method) -> str:
     """As the figures of maps call it."""
-    named = type(method.base if isinstance(method, Spread | Once) else method).__name__
+    named = type(method.base if isinstance(method, Spread) else method).__name__
     return TITLES.get(named, named)

@@ -19,7 +19,6 @@ from repeat_xai.experiments.paper.printed_tables import ENTRIES, TABLES
 from repeat_xai.experiments.paper.reproduction import Reproduction, Stock
 from repeat_xai.experiments.settings import Network
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.methods.once import Once
 from repeat_xai.metrics.detection.poison_detection import detection
 
 TINY = Network(name="torchvision:squeezenet1_1", weights="random", fit=224)
@@ -75,15 +74,15 @@ def test_names_of_methods_mean_what_the_preset_says():
     assert paper.method("repeat:threshold=otsu").threshold == "otsu"
     assert notebook.method("repeat:threshold=otsu").threshold == "triangle"
     assert notebook.method("repeat:threshold=li").threshold == "li"
-    assert notebook.method("relax") == rx.Relax(spread="sum")
+    assert notebook.method("relax") == rx.Relax(normalise_uncertainty="sum")
     assert paper.method("repeat:repeats=30").repeats == 30
     assert replace(paper, repeats=2).method("repeat:repeats=30").repeats == 6
-    assert paper.method("once:kernel_shap") == Once(base=rx.KernelShap())
+    assert paper.method("once:kernel_shap") == rx.KernelShap()
     assert paper.method("repeat:kernel_shap").base == rx.KernelShap()
     assert paper.method("saliency") == rx.Spread(base=rx.Saliency(), by=rx.InputDropout(), passes=10)
     few = replace(paper, samples=5, steps=3)
-    assert few.method("once:kernel_shap") == Once(base=rx.KernelShap(samples=5))
-    assert few.method("once:integrated_gradients") == Once(base=rx.IntegratedGradients(steps=3))
+    assert few.method("once:kernel_shap") == rx.KernelShap(samples=5)
+    assert few.method("once:integrated_gradients") == rx.IntegratedGradients(steps=3)
     with pytest.raises(rx.RepeatError, match="unknown method"):
         paper.method("twice:saliency")
 

@@ -13,7 +13,7 @@ import repeat_xai as rx
 from repeat_xai.output.page import expect_free, explained
 from repeat_xai.output.page import images_page as folder
 from repeat_xai.output.page.view import view
-from repeat_xai.output.results_folder import Outcome
+from repeat_xai.output.results_folder import ImageOutcome
 
 EVIL = """<script>alert(1)<!-- ]]> '"&amp; 100% #1?.png"""
 
@@ -66,7 +66,7 @@ def test_names_are_shown_and_linked_as_they_are_and_run_nothing(tmp_path):
     evil = hung(explanation(name=EVIL), tmp_path, EVIL.removesuffix(".png"))
     plain = hung(explanation(1), tmp_path, "cat")
     page = explained(
-        [[evil, plain, Outcome(Path("x"), error=rx.RepeatError("<img src=x onerror=alert(2)>"))]], tmp_path
+        [[evil, plain, ImageOutcome(Path("x"), error=rx.RepeatError("<img src=x onerror=alert(2)>"))]], tmp_path
     )
     text = page.read_text()
     assert "<script>alert" not in text
@@ -94,7 +94,9 @@ def test_several_methods_of_an_image_share_its_place_and_a_failed_one_is_told(tm
         hung(explanation(votes=False), tmp_path / "relax", "cat"),
     )
     (tmp_path / "cat.comparison.png").write_bytes(b"")
-    page = explained([[repeat], [relax], [Outcome(Path("cat.png"), error=rx.RepeatError("lime: too few"))]], tmp_path)
+    page = explained(
+        [[repeat], [relax], [ImageOutcome(Path("cat.png"), error=rx.RepeatError("lime: too few"))]], tmp_path
+    )
     (content,) = contents(page)
     assert [shown["title"] for shown in content["views"]] == ["REPEAT", "RELAX"]
     assert content["links"] == [{"label": "All methods (PNG)", "href": "cat.comparison.png"}]
@@ -103,7 +105,7 @@ def test_several_methods_of_an_image_share_its_place_and_a_failed_one_is_told(tm
 
 
 def test_no_page_where_nothing_could_be_explained(tmp_path):
-    assert explained([[Outcome(Path("a"), error=rx.RepeatError("bad"))]], tmp_path) is None
+    assert explained([[ImageOutcome(Path("a"), error=rx.RepeatError("bad"))]], tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
