@@ -112,7 +112,7 @@ def guarded_app(handler: RequestHandler, hosts: AllowedHosts, browsers: Browsers
 def unguarded_app(handler: RequestHandler, blocks: Any) -> FastAPI:
     """Return the app without its gate: Gradio's page and the results.
 
-    The gate keeps calls that name files away from Gradio. Gradio also refuses them itself, thanks to the last step here.
+    The gate keeps calls that name files away from Gradio, and the last step here makes Gradio refuse them as well.
     """
     import gradio as gr
     from fastapi import FastAPI
