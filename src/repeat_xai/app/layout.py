@@ -128,7 +128,7 @@ def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int
         info="How importance is found. Only REPEAT says which pixels are certainly important.",
         elem_id="method",
     )
-    with gr.Accordion("Compare with another method or encoder", open=False, elem_id="compare"):
+    with gr.Accordion("Compare with a second result", open=False, elem_id="compare"):
         other_method = gr.Dropdown(
             [SAME_METHOD, *methods],
             value="",

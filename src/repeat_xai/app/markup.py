@@ -93,7 +93,7 @@ def download_links(files: Sequence[tuple[str, str]]) -> str:
 
 def snippet_boxes(command: str, python: str) -> str:
     """Return the command and the script in boxes with buttons that copy them."""
-    title, button = Markup("<h3>{}</h3>"), Markup('<button type="button" aria-label="Copy {}">Copy</button>')
+    title, button = Markup("<h2>{}</h2>"), Markup('<button type="button" aria-label="Copy {}">Copy</button>')
     # A line that is too long is broken only between the words of the command, and not at hyphens in them.
     unbroken_words = Markup(re.sub(r"\S+", r"<span>\g<0></span>", str(escape(command))))
     return Markup("").join(
