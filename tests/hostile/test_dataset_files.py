@@ -12,8 +12,8 @@ from hostile.damages import SPECIAL, cut, filled, npy, packed, with_parts, zeroe
 from hostile.image_bytes import PICTURE, saved
 from hostile.verdicts import Case, called
 
-from repeat_xai.data.images import mask_to_image
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.images import segmentation_to_image
+from repeat_xai.data.open_dataset import open_dataset
 
 MOST_MEMORY = 40e6
 COUNT = 6
@@ -102,14 +102,14 @@ def test_arrays_are_read_or_refused_in_a_line(case, root, judge):
     case.make(root)
     tracemalloc.start()
     try:
-        verdict = called(lambda: opened(case.name.partition(":")[0], root=root))
+        verdict = called(lambda: open_dataset(case.name.partition(":")[0], root=root))
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     judge("dataset files", verdict, case)
     assert most < MOST_MEMORY
     if case.expected == "right":
-        assert len(opened(case.name.partition(":")[0], root=root)) == COUNT
+        assert len(open_dataset(case.name.partition(":")[0], root=root)) == COUNT
 
 
 SQUARE = [[8, 8, 24, 8, 24, 24, 8, 24]]
@@ -156,12 +156,12 @@ COCO = [
 def test_outlines_that_lie_are_a_line(case, judge, tmp_path):
     pytest.importorskip("pycocotools", reason="there is no pycocotools: install the extra [coco]")
     case.make(tmp_path)
-    dataset = opened("coco", root=tmp_path)
+    dataset = open_dataset("coco", root=tmp_path)
     verdict = called(lambda: dataset[0])
     judge("dataset files", verdict, case)
-    assert dataset.masked == (case.expected == "right")
+    assert dataset.has_segmentations == (case.expected == "right")
     if case.name == "a square":
-        assert dataset[0].mask.sum() == 256
+        assert dataset[0].segmentation.sum() == 256
 
 
 NOTES = ("", "[]", "{", "[" * 100_000, "5", '{"images": 5}', '{"annotations": [{}]}', "\0" * 99)
@@ -172,7 +172,7 @@ def test_annotations_that_are_none_are_a_line(notes, judge, tmp_path):
     pytest.importorskip("pycocotools", reason="there is no pycocotools: install the extra [coco]")
     coco_of(tmp_path)
     (tmp_path / "coco/annotations/instances_train2017.json").write_text(notes)
-    verdict = called(lambda: opened("coco", root=tmp_path)[0])
+    verdict = called(lambda: open_dataset("coco", root=tmp_path)[0])
     judge("dataset files", verdict, Case(name="notes", make=coco_of))
 
 
@@ -197,7 +197,7 @@ def test_segmentations_that_are_damaged_are_a_line(what, image, judge, tmp_path)
     PICTURE.convert("L").save(root / "SegmentationClass/a.png")
     (root / "ImageSets/Segmentation/val.txt").write_text("a\n")
     SEGMENTATIONS[what](root / "SegmentationClass/a.png")
-    verdict = called(lambda: mask_to_image(opened("voc", root=tmp_path)[0].mask, image))
+    verdict = called(lambda: segmentation_to_image(open_dataset("voc", root=tmp_path)[0].segmentation, image))
     judge(
         "dataset files",
         verdict,

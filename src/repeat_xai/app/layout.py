@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from repeat_xai.app import markup
 from repeat_xai.app.job_request import METHOD_NAMES, JobSettings, method_label
-from repeat_xai.data.sample_photos import SAMPLES
+from repeat_xai.data.image_files import SAMPLES
 
 Component = Any
 """A component of Gradio, which is imported only when the page is drawn."""
@@ -164,9 +164,9 @@ def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int
             "Repeats",
             defaults.repeats,
             "repeats",
-            info="Number of runs with new random masks. Each run casts one vote on every pixel.",
+            info="Each repeat draws new random masks and casts one vote on every pixel.",
         )
-        masks = number("Masks per run", defaults.masks, "masks", info="Number of masked copies of the photo in a run.")
+        masks = number("Masks per repeat", defaults.masks, "masks", info="Number of masked copies of the photo in a repeat.")
         passes = number(
             "Passes",
             defaults.passes,

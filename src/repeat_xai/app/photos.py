@@ -14,8 +14,8 @@ from typing import final
 from torch import nn
 
 from repeat_xai.data.decoding import open_picture
+from repeat_xai.data.image_files import sample_path
 from repeat_xai.data.images import load_image
-from repeat_xai.data.sample_photos import sample_path
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.errors import ImageError
 from repeat_xai.types import Encoder, Image, Photo

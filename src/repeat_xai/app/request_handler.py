@@ -18,7 +18,7 @@ from repeat_xai.app.job_state import JobState
 from repeat_xai.app.photos import ChosenPhoto, read_photo, sample_photo
 from repeat_xai.app.sessions import Sessions
 from repeat_xai.app.uploads import Uploads
-from repeat_xai.data.sample_photos import SAMPLES
+from repeat_xai.data.image_files import SAMPLES
 from repeat_xai.errors import ConfigurationError, ImageError, RepeatError, at_least, choose
 from repeat_xai.experiments.settings import Network
 from repeat_xai.files.atomic import writing

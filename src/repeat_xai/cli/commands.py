@@ -56,7 +56,7 @@ COMMANDS = {
         "reproduce",
         "The paper's tables and figures anew.",
     ),
-    "list": Place("listing", "list_names", "List what can be asked for by name."),
+    "list": Place("list_names", "list_names", "List what can be asked for by name."),
 }
 
 

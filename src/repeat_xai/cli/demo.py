@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.explain_progress import explain_all
-from repeat_xai.data.sample_photos import SAMPLES, sample_path
+from repeat_xai.data.image_files import SAMPLES, sample_path
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.output.results_folder import ResultsFolder

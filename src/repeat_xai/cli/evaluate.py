@@ -15,10 +15,11 @@ from repeat_xai.cli.executor_options import (
     WorkersOption,
     executing,
 )
-from repeat_xai.cli.explain_progress import expect_size, interruptible
+from repeat_xai.cli.explain_progress import expect_size, interruptible, tell_left_out
 from repeat_xai.cli.row_progress import filled
 from repeat_xai.cli.write_results import told
-from repeat_xai.data.images import SIDE, Protocol
+from repeat_xai.data.images import PAPER_SIDE, ImageProtocol
+from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.evaluation import Evaluation
@@ -26,7 +27,7 @@ from repeat_xai.experiments.settings import Network
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.files.atomic import sweep
+from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.methods.method_names import MethodSettings, split_names
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
@@ -35,9 +36,7 @@ from repeat_xai.output.page import expect_free
 
 
 def evaluate(
-    dataset: Annotated[
-        str, typer.Option(help="voc, coco, eurosat, fashionmnist, cifar10, cifar10+tap and others, or a folder.")
-    ],
+    dataset: Annotated[str, typer.Option(help=f"{', '.join(DATASETS)}, cifar10+FILE, or a folder of images.")],
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.")],
     against: Annotated[
         list[str] | None, typer.Option(help="Another dataset, to be told from it; may be given several times.")
@@ -62,7 +61,7 @@ def evaluate(
     draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for local_lipschitz.")] = 200,
     aggregate: Annotated[str, typer.Option(help="For ood, a map in a number: mean, median, top, entropy.")] = "mean",
     protocol: Annotated[
-        Protocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
+        ImageProtocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
     ] = "paper",
     size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
     estimator: Annotated[Estimator, typer.Option(help="Of REPEAT: the paper's, or from one designed pool.")] = "exact",
@@ -108,10 +107,11 @@ def evaluate(
         maps=MapStore(stored, grows=maps) if maps or stored.is_dir() else None,
     )
     for folder in (out, stored):
-        sweep(folder)
+        remove_old_drafts(folder)
     needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
-    if needing and not worker.dataset(dataset).masked:
+    if needing and not worker.dataset(dataset).has_segmentations:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
+    tell_left_out(line for name in (dataset, *asked.against) if (line := worker.dataset(name).left_out))
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
     if "local_lipschitz" in asked.metrics:
@@ -130,6 +130,6 @@ def evaluate(
     raise typer.Exit(1 if failed else 0)
 
 
-def network_of(text: str, protocol: Protocol, size: int | None = None) -> Network:
+def network_of(text: str, protocol: ImageProtocol, size: int | None = None) -> Network:
     """An encoder as NAME or NAME=WEIGHTS, for a protocol."""
-    return Network.of(text, size=size, fit=SIDE if protocol == "paper" else None)
+    return Network.of(text, size=size, fit=PAPER_SIDE if protocol == "paper" else None)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import typer
 
-from repeat_xai.cli.explain_progress import expect_size, explain_all
-from repeat_xai.data.images import Protocol, load_image
+from repeat_xai.cli.explain_progress import expect_size, explain_all, tell_left_out
+from repeat_xai.data.image_files import find_images
+from repeat_xai.data.images import ImageProtocol, load_image
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.engine.kernels import KERNELS
@@ -24,8 +23,6 @@ from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.methods.votes import Votes
 from repeat_xai.output.results_folder import ResultsFolder
-
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
 
 
 def explain(
@@ -44,7 +41,7 @@ def explain(
     ] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
     protocol: Annotated[
-        Protocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
+        ImageProtocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
     ] = "encoder",
     method: Annotated[
         str,
@@ -143,7 +140,9 @@ def explain(
         )
         for name, one in methods.items()
     ]
-    raise typer.Exit(explain_all(found(images, data_root, out), galleries, out, as_json=as_json))
+    found = find_images([data_root / image for image in images], results=out)
+    tell_left_out(found.left_out)
+    raise typer.Exit(explain_all(found.images, galleries, out, as_json=as_json))
 
 
 T = TypeVar("T")
@@ -163,17 +162,3 @@ def budget_of(text: str) -> int | Literal["auto"]:
         return int(text)
     except ValueError as error:
         raise ConfigurationError(f"budget must be auto or a whole number, not {shown(text)}") from error
-
-
-def found(images: list[Path], root: Path, out: Path) -> list[Path]:
-    """The files meant: a folder stands for the images in it."""
-    paths: list[Path] = []
-    for path in (root / image for image in images):
-        inside: list[Path] = []
-        if os.path.isdir(path):  # noqa: PTH112 - unlike Path.is_dir, False for a name no file system would take
-            if path.resolve() == out.resolve():
-                raise ConfigurationError(f"{out}: results would lie among the images; choose another --out")
-            with contextlib.suppress(OSError):
-                inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        paths.extend(inside or [path])
-    return paths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import final
@@ -15,19 +15,19 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from repeat_xai.cli import INTERRUPTED
-from repeat_xai.data.images import SIDE, Protocol
+from repeat_xai.data.images import PAPER_SIDE, ImageProtocol
 from repeat_xai.encoders.calls import counting
 from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
-from repeat_xai.files.atomic import sweep
+from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.output.page import expect_free, explained
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare
 
 
-def expect_size(protocol: Protocol, size: int | None) -> None:
+def expect_size(protocol: ImageProtocol, size: int | None) -> None:
     """Refuse a size that the protocol would not heed."""
-    if protocol == "paper" and size not in (None, SIDE):
+    if protocol == "paper" and size not in (None, PAPER_SIDE):
         raise ConfigurationError(
-            f"--protocol paper shows encoders {SIDE}×{SIDE} pixels; --size is for --protocol encoder"
+            f"--protocol paper shows encoders {PAPER_SIDE}×{PAPER_SIDE} pixels; --size is for --protocol encoder"
         )
 
 
@@ -45,7 +45,7 @@ def explain_all(paths: Sequence[Path], folders: Sequence[ResultsFolder], out: Pa
     """Fill the galleries, tell of each image, draw those of several side by side, write the page; the exit status."""
     failed = False
     expect_free(out)
-    sweep(out)
+    remove_old_drafts(out)
     with interruptible():
         found = [filled(paths, folder, as_json=as_json) for folder in folders]
         for each in zip(*found, strict=True):
@@ -53,6 +53,12 @@ def explain_all(paths: Sequence[Path], folders: Sequence[ResultsFolder], out: Pa
                 failed |= not _compared(each, out, as_json=as_json)
         tell_of_page(explained(found, out), as_json=as_json)
     return 1 if failed or any(outcome.error for outcomes in found for outcome in outcomes) else 0
+
+
+def tell_left_out(lines: Iterable[str]) -> None:
+    """Print which files of the folders that were searched are left out."""
+    for line in lines:
+        typer.echo(f"repeat-xai: {line}", err=True)
 
 
 def tell_of_page(page: Path | None, *, as_json: bool = False) -> None:

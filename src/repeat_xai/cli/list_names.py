@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from repeat_xai.data.known_datasets import DATASETS
-from repeat_xai.data.poisoned_cifar10 import POISONS
 from repeat_xai.encoders import load_encoder as encoders
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.metrics import METRICS
@@ -49,9 +48,9 @@ def metrics() -> list[str]:
 
 def datasets() -> list[str]:
     """A line a dataset, in its own words."""
-    lines = [f"{name:<20}{opener.__doc__}" for name, opener in DATASETS.items()]
-    lines += [f"cifar10+{name:<12}the same images under a poison" for name in POISONS]
-    return [*lines, f"{'FOLDER':<20}any folder of images"]
+    lines = [f"{name:<20}{dataset.description}" for name, dataset in DATASETS.items()]
+    lines.append(f"{'cifar10+FILE':<20}CIFAR-10 under a poison of your own: a file of poisoned images or noise")
+    return [*lines, f"{'FOLDER':<20}the images in any folder and the folders below it"]
 
 
 NOTES = (

@@ -28,7 +28,7 @@ from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.experiments.paper.reproduction import Reproduction, Stock
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.files.atomic import sweep
+from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.output.page import expect_free
 from repeat_xai.output.paper_figures import drawn
 from repeat_xai.output.paper_figures.figure_request import Asked
@@ -87,7 +87,7 @@ def reproduce(
         seed=seed,
     )
     worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download, check=check)
-    sweep(out)
+    remove_old_drafts(out)
     for network in reproduction.networks:
         worker.encoder(network)
     stock = Stock(worker)

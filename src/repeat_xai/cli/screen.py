@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.explain import found
-from repeat_xai.cli.explain_progress import expect_size, filled, interruptible, tell_of_page
-from repeat_xai.data.images import Protocol
+from repeat_xai.cli.explain_progress import expect_size, filled, interruptible, tell_left_out, tell_of_page
+from repeat_xai.data.image_files import find_images
+from repeat_xai.data.images import ImageProtocol
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.errors import choose
 from repeat_xai.methods.provenance import configuration
@@ -39,7 +39,7 @@ def screen(
     pool: Annotated[str | None, typer.Option(help="Which tensor is the representation.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
     protocol: Annotated[
-        Protocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
+        ImageProtocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
     ] = "encoder",
     aggregate: Annotated[
         str, typer.Option(help="A map's uncertainty in a number: mean, median, top, entropy.")
@@ -62,10 +62,12 @@ def screen(
         seed=seed,
     )
     known = replace(gallery, folder=out / "reference")
-    paths, others = found(images, Path(), out), found(reference or [], Path(), out)
+    found = find_images(images, results=out, excluded=reference or ())
+    others = find_images(reference or (), results=out)
+    tell_left_out((*found.left_out, *others.left_out))
     with interruptible():
-        outcomes = filled(paths, gallery, as_json=False)
-        beside = filled(others, known, as_json=False) if others else []
+        outcomes = filled(found.images, gallery, as_json=False)
+        beside = filled(others.images, known, as_json=False) if others.images else []
         reference_scores = scored(beside, aggregate=aggregate)
         result = ranked(scored(outcomes, aggregate=aggregate), reference_scores, seed=seed)
         about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}

@@ -22,7 +22,7 @@ from repeat_xai.encoders import huggingface_preprocessing as processor
 from repeat_xai.encoders.torch_encoder import POOLS, Pooled, TorchEncoder, pooled
 from repeat_xai.encoders.weights import described
 from repeat_xai.errors import ConfigurationError, EncoderError, choose, reason
-from repeat_xai.files.atomic import read_json
+from repeat_xai.files.reading import read_json
 from repeat_xai.types import Preprocessing
 
 TWO_TOWERS = ("clip", "siglip")
@@ -155,7 +155,7 @@ def _expect_own_files(folder: Path) -> None:
     homes = [home, home.parent.parent / "blobs"] if home.parent.name == "snapshots" else [home]
     named = [entry.name for entry in home.iterdir()] if (home / "config.json").exists() else []
     for path in (*home.glob("*config.json"), *home.glob("*.index.json")):
-        content = read_json(path, most=LONGEST_JSON)
+        content = read_json(path, max_bytes=LONGEST_JSON)
         others = content.get("weight_map", {})
         named += others.values() if isinstance(others, dict) else ()
         named += (content["transformers_weights"],) if content.get("transformers_weights") else ()

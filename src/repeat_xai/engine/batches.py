@@ -19,7 +19,7 @@ from torch import Tensor
 
 from repeat_xai.encoders.calls import add_calls, metering
 from repeat_xai.encoders.codes import checked
-from repeat_xai.engine.kernels import Kernel
+from repeat_xai.engine.kernels import Cosine, Kernel
 from repeat_xai.engine.masks import Basis, Draws, Grid, sent
 from repeat_xai.engine.precision import rounding
 from repeat_xai.engine.runtimes import (
@@ -69,6 +69,8 @@ class Flags(NamedTuple):
     """Σ s; NaN or infinite where a similarity is."""
     squares: Tensor
     """Σ s²."""
+    movement: Tensor
+    """Σ (1 − cosine of the code and that of a masked copy): how far masking moves the code."""
 
 
 @final
@@ -91,13 +93,15 @@ class Subject:
             self.flags = self.flags._replace(difference=(self._code - self._code).amax())  # NaN where the code is
         if not len(exact):
             return exact[:, 0]
-        grain, difference, total, squares = self.flags
+        grain, difference, total, squares, movement = self.flags
         if self._first is None:
             self._first = exact[0]
             grain = (0.0 if codes.dtype in HALVES else torch.finfo(codes.dtype).eps) * exact[0].abs().amax()
         values = _similarities(similarity, self._code, exact)
         difference = torch.maximum(difference, (exact - self._first).abs().amax())
-        self.flags = Flags(grain, difference, total + values.sum(), squares + values.square().sum())
+        cosines = values if isinstance(similarity, Cosine) else Cosine()(self._code, exact)
+        movement = movement + (1 - cosines).sum()
+        self.flags = Flags(grain, difference, total + values.sum(), squares + values.square().sum(), movement)
         return values
 
 

@@ -116,10 +116,10 @@ class _Job(Generic[T]):
     started: float
     subject: Subject
     estimate: Estimate[T]
-    mean: float = math.nan
-    """Mean of its similarities."""
     deviation: float = math.inf
     """Standard deviation of its similarities."""
+    movement: float = math.nan
+    """Mean of 1 − cosine between its code and those of its masked copies."""
     result: T | RepeatError | None = None
 
     @property
@@ -232,7 +232,9 @@ class _Pipeline(Generic[T]):
         arrived = torch.cuda.current_stream(value.device).record_event() if self.on_gpu else None
         return _Reading(job, on_host, flags, arrived)
 
-    def _check(self, job: _Job[T], grain: float, difference: float, total: float, squares: float) -> None:
+    def _check(
+        self, job: _Job[T], grain: float, difference: float, total: float, squares: float, movement: float
+    ) -> None:
         """Refuse codes that are not finite or do not depend on the image."""
         name, count = self.engine.encoder.name, job.subject.calls - 1
         if not math.isfinite(difference):
@@ -244,8 +246,9 @@ class _Pipeline(Generic[T]):
                 f"{job.name}: every masked copy has the same code; {name} ignores its input, "
                 "or the masks keep too little of it"
             )
-        job.mean = total / count
-        job.deviation = max(0.0, squares / count - job.mean * job.mean) ** 0.5
+        mean = total / count
+        job.deviation = max(0.0, squares / count - mean * mean) ** 0.5
+        job.movement = movement / count
 
     def _answer(self, job: _Job[T], seconds: float) -> Answer[T]:
         """Return the answer for a finished image; warn where half precision was too coarse for it."""
@@ -257,7 +260,6 @@ class _Pipeline(Generic[T]):
             "runtime": " and ".join(self.engine.runtimes),
             "precision": precision,
             "prepared_seconds": round(self.engine.preparing, 3),
-            "similarity_mean": job.mean,
-            "similarity_deviation": job.deviation,
+            "code_movement": job.movement,
         }
         return Answer(task=job.task, result=job.result, calls=job.subject.calls, seconds=seconds, ran=ran)

@@ -51,7 +51,7 @@ class Campaign:
     def _drawn(self, name: str) -> list[int]:
         found = self.worker.dataset(name)
         images = min(self.images, len(found)) if self.images is not None and self.at_most else self.images
-        return found.drawn(images, seed=self.seed)
+        return found.draw(images, seed=self.seed)
 
     @property
     def rows(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final, get_args
 
-from repeat_xai.data.images import Protocol
+from repeat_xai.data.images import ImageProtocol
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.experiments.columns import FAITHFULNESS, ROBUSTNESS, Column, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import JUDGES, SHARES, Detection, Poison
@@ -36,7 +36,7 @@ class Evaluation:
     metrics: tuple[str, ...] = ("complexity",)
     baseline: str | None = None
     """The method that the others are compared with."""
-    protocol: Protocol = "paper"
+    protocol: ImageProtocol = "paper"
     seed: int = 0
     runs: int = 1
     """How often, with other seeds; if more than once, the deviation over them is told as well."""

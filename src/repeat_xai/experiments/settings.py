@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from repeat_xai.data.dataset import Dataset
-from repeat_xai.data.images import Protocol
+from repeat_xai.data.images import ImageProtocol
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.experiments.measures import MapScores, Measure
@@ -84,7 +84,7 @@ class Setting:
     network: Network = Network()
     method: Method
     measure: Measure = MapScores()
-    protocol: Protocol = "paper"
+    protocol: ImageProtocol = "paper"
     seed: int = 0
     first: int | None = None
     """Number of images that are used; None uses all. A row does not depend on it."""

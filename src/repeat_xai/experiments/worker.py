@@ -12,8 +12,8 @@ from torch import Tensor
 
 from repeat_xai.data.content_keys import Check
 from repeat_xai.data.dataset import Dataset
-from repeat_xai.data.images import load_image, mask_to_image
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.images import load_image, segmentation_to_image
+from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
 from repeat_xai.experiments.measures import MapScores, Measured, Subject, score_maps
 from repeat_xai.experiments.settings import Network, Setting, key_of
@@ -48,7 +48,7 @@ class Worker:
     def dataset(self, name: str) -> Dataset:
         """Return a dataset, which is opened when first needed."""
         if name not in self._datasets:
-            self._datasets[name] = opened(name, root=self.root, download=self.download, check=self.check)
+            self._datasets[name] = open_dataset(name, root=self.root, download=self.download, check=self.check)
         return self._datasets[name]
 
     def keys(self, setting: Setting, numbers: Sequence[int]) -> list[str]:
@@ -87,7 +87,9 @@ class Worker:
         try:
             sample = dataset[number]
             image = load_image(sample.picture, encoder, protocol=setting.protocol, name=dataset.keys[number])
-            segmentation = None if sample.mask is None else mask_to_image(sample.mask, image)
+            segmentation = None
+            if sample.segmentation is not None:
+                segmentation = segmentation_to_image(sample.segmentation, image)
         except ConfigurationError:
             raise
         except RepeatError as error:

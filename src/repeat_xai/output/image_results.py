@@ -11,14 +11,13 @@ from typing import Any, NamedTuple, final
 
 import PIL.Image
 
+from repeat_xai.data.image_files import HEAD_BYTES, SIGNATURE
 from repeat_xai.errors import OutputError
-from repeat_xai.files.atomic import Png, expect_regular, opened, read_json, read_png
+from repeat_xai.files.reading import Png, expect_regular, open_regular, read_json, read_png
 from repeat_xai.types import Explanation
 
-SIGNATURE = "repeat-xai"
-"""The software that a panel names as its maker: a picture without it is the user's own, and is never replaced."""
-HEAD_BYTES, MAX_PICTURE_BYTES = 2**12, 2**26
-"""Bytes at the start of a picture that hold its texts, and the size of the largest picture that may be ours."""
+MAX_PICTURE_BYTES = 2**26
+"""Size of the largest picture that may be ours."""
 MAX_SECONDS = 1e9
 """More seconds than any image takes: thirty years."""
 
@@ -105,7 +104,7 @@ class ExistingResults:
 def read_picture(path: Path, *, max_bytes: int = MAX_PICTURE_BYTES) -> Png:
     """Return what the first bytes of a PNG say of it; nothing where there is no file."""
     try:
-        return read_png(path, most=max_bytes)
+        return read_png(path, max_bytes=max_bytes)
     except OSError:
         return Png()
 
@@ -116,7 +115,7 @@ def is_users_own(path: Path) -> bool:
     if not _has_content(path) or made_by.startswith(SIGNATURE):
         return False
     try:
-        with opened(path) as file, warnings.catch_warnings():
+        with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             PIL.Image.open(file).close()
     except PIL.UnidentifiedImageError:

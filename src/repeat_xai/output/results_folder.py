@@ -16,14 +16,16 @@ from typing import Any, NamedTuple, final
 import matplotlib
 from matplotlib.figure import Figure
 
-from repeat_xai.data.images import Protocol, load_image
+from repeat_xai.data.image_files import SIGNATURE
+from repeat_xai.data.images import ImageProtocol, load_image
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError, shown
-from repeat_xai.files.atomic import opened, remove, sweep, writing
+from repeat_xai.files.atomic import remove, remove_old_drafts, writing
+from repeat_xai.files.reading import open_regular
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.provenance import request
 from repeat_xai.output.figures.comparison import comparison
 from repeat_xai.output.figures.panel import panel
-from repeat_xai.output.image_results import SIGNATURE, ExistingResults, ResultFiles, is_users_own, read_picture
+from repeat_xai.output.image_results import ExistingResults, ResultFiles, is_users_own, read_picture
 from repeat_xai.types import Encoder, Explanation, Task
 from repeat_xai.version import __version__
 
@@ -71,7 +73,7 @@ class ResultsFolder:
     folder: Path
     encoder: Encoder
     method: Method
-    protocol: Protocol = "encoder"
+    protocol: ImageProtocol = "encoder"
     level: float = 0.95
     """Share of votes that makes a verdict certain."""
     seed: int
@@ -83,7 +85,7 @@ class ResultsFolder:
             TemporaryFile(dir=self.folder).close()
         except OSError as error:
             raise OutputError(f"{self.folder}: cannot be written to ({error.strerror}); choose another") from error
-        sweep(self.folder)
+        remove_old_drafts(self.folder)
         for answer in self.method.answers(self.encoder, map(self._task, paths), seed=self.seed):
             wanted, result = answer.task.tag, answer.result
             if isinstance(result, Explanation):
@@ -190,7 +192,7 @@ def is_there(printed: Printed, key: str) -> bool:
     """Return whether both files of a figure are there and whole, and were made from what this key stands for."""
     png = read_picture(printed.picture)
     try:
-        with opened(printed.page) as file:
+        with open_regular(printed.page) as file:
             page = file.read()
     except OSError:
         return False

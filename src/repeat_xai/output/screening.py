@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.files.atomic import sweep, writing
+from repeat_xai.files.atomic import remove_old_drafts, writing
 from repeat_xai.metrics.detection import AGGREGATES, Mixture, mixture
 from repeat_xai.output.figures import contact_sheet
 from repeat_xai.output.image_results import ResultFiles
@@ -80,7 +80,7 @@ def ranked(scores: Sequence[Score], reference: Sequence[Score], *, seed: int) ->
 
 def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
     """The table as CSV and Parquet, as JSON what made it and what the mixture says, and a sheet of its two ends."""
-    sweep(folder)
+    remove_old_drafts(folder)
     numbered = enumerate(zip(result.scores, result.unknown, result.below, strict=True), start=1)
     rows: list[Row] = [
         (rank, _text(score.image), score.uncertainty, unknown, below, _text(score.files.panel))

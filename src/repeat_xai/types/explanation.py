@@ -1,4 +1,4 @@
-"""What a method says of an image: its maps, and how they were made."""
+"""The result of a method: maps of importance and uncertainty, and a record of how they were made."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, OutputError, reason
-from repeat_xai.files.arrays import Kind, read_arrays
-from repeat_xai.files.atomic import json_object, writing
+from repeat_xai.files.arrays import ArrayKind, read_arrays
+from repeat_xai.files.atomic import writing
+from repeat_xai.files.reading import json_object
 from repeat_xai.types.images import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
@@ -23,45 +24,78 @@ if TYPE_CHECKING:
 
     Map = Float[Tensor, "height width"]
 
+LITTLE_MOVEMENT = 0.02
+"""Mean of 1 − cosine below which the code hardly moves: photos move trained encoders by 0.1 to 0.4."""
 ROUNDING = 1e-6
-"""A share of votes held in float32 may miss its true value by this much."""
+"""Largest rounding error of a share of votes in float32."""
 MOST_PIXELS = MOST_SIDE * MOST_SIDE
-"""Of a map, or of the picture beside it, that is saved."""
+"""Largest number of pixels of a map, or of the picture beside it, in a file."""
 LONGEST_SIDE = 2**31 - 1
-"""Pixels of a photo: no format of pictures knows of longer sides."""
-TEXT = Kind(("<U",), dimensions=0, most=2**22)
-MAP = Kind(("<f4",), dimensions=2, most=4 * MOST_PIXELS)
+"""Longest side of a photo, in pixels: no image format allows a longer one."""
+TEXT = ArrayKind(("<U",), dimensions=0, max_bytes=2**22)
+MAP = ArrayKind(("<f4",), dimensions=2, max_bytes=4 * MOST_PIXELS)
 MAPS = ("importance", "uncertainty", "vote_share")
 """Names of the maps of an explanation."""
 SAVED = dict.fromkeys(MAPS, MAP) | {
-    "picture": Kind(("|u1",), dimensions=3, most=3 * MOST_PIXELS),
+    "picture": ArrayKind(("|u1",), dimensions=3, max_bytes=3 * MOST_PIXELS),
     "photo": TEXT,
     "provenance": TEXT,
 }
-"""What the file of an explanation holds; there is no share of votes of a method that casts none."""
+"""Arrays in the file of an explanation. Maps that the method does not have are left out."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """Importance and uncertainty of every pixel the encoder sees, and how they were made."""
+    """Which pixels an encoder's representation of an image depends on, and how sure the method is of each.
+
+    All maps are float32 tensors [height, width] on the CPU, and cover the part of the photo that the encoder sees.
+    `map_to_photo(explanation.importance, explanation.photo)` brings one to the size of the whole photo.
+
+    Every method returns an Explanation. What the numbers mean depends on the method: compare maps of one method with
+    each other, not maps of different methods. A high importance says that the code depends on the pixel; it does not
+    say what the pixel shows, nor that it is correct to depend on it.
+    """
 
     importance: Map = field(repr=False)
+    """Importance of each pixel. REPEAT: the share p of repeats that call the pixel important, in [0, 1], where by
+    default a vote is weighted by the pixel's importance in that repeat. RELAX: the mean similarity of the masked copies
+    that keep the pixel to the whole image."""
     uncertainty: Map | None = field(repr=False)
-    """None for a method that does not measure it."""
+    """Uncertainty of each pixel, at least 0; None for a method that does not measure it. REPEAT: p(1 − p), from 0 to
+    0.25. RELAX: the variance of the similarities. Spread: the standard deviation over passes."""
     vote_share: Map | None = field(repr=False)
-    """Share of repeats that call the pixel important, unweighted; None for a method that casts no votes."""
+    """Share of repeats that call the pixel important, in [0, 1], each counted alike; None for a method that casts no
+    votes. `verdict` is made from it."""
     photo: Photo
+    """The photo that is explained, and the box of it that the maps cover."""
     provenance: Mapping[str, Any] = field(repr=False)
+    """Record of how the maps were made, as plain JSON: method with all its settings, encoder, preprocessing, seed,
+    versions, device, time and number of encoder calls. The same method, encoder, image and seed give the same maps."""
+
+    @property
+    def code_movement(self) -> float | None:
+        """How far masking moves the code: the mean of 1 − cosine over masked copies; None where it was not measured."""
+        movement = self.provenance.get("ran", {}).get("code_movement")
+        return movement if isinstance(movement, float) else None
+
+    @property
+    def hardly_moves(self) -> bool:
+        """Whether masking hardly moves the code, so that the maps may show little more than the masks themselves."""
+        return self.code_movement is not None and self.code_movement < LITTLE_MOVEMENT
 
     @property
     def maps(self) -> dict[str, Map]:
-        """The maps there are, by name: importance, and uncertainty and the share of votes where the method has them."""
+        """The maps by name: `importance`, and `uncertainty` and `vote_share` if the method has them."""
         maps = {"importance": self.importance, "uncertainty": self.uncertainty, "vote_share": self.vote_share}
         return {kind: values for kind, values in maps.items() if values is not None}
 
     def verdict(self, level: float = 0.95) -> Int8[Tensor, "height width"]:
-        """+1 where at least `level` of the votes call the pixel important, −1 where at most 1 − `level` do, else 0."""
+        """Return +1 for certainly important pixels, −1 for certainly unimportant ones, and 0 for undecided ones.
+
+        A pixel is certainly important if at least a share `level` of the repeats call it important, and certainly
+        unimportant if at most 1 − `level` do. `level` lies above 0.5 and is at most 1.
+        """
         if self.vote_share is None:
             raise ConfigurationError("this method casts no votes, so it gives no verdict; use Repeat")
         if not 0.5 < level <= 1:
@@ -71,7 +105,10 @@ class Explanation:
         return important.to(torch.int8) - unimportant.to(torch.int8)
 
     def certain_importance(self) -> Map:
-        """Importance where uncertainty is at most its median, zero elsewhere: U-RELAX when the method is RELAX."""
+        """Return importance with the less certain half of the pixels set to zero.
+
+        Pixels whose uncertainty is at most the median of the map are kept. This is U-RELAX if the method is RELAX.
+        """
         if self.uncertainty is None:
             raise ConfigurationError("this method does not measure its uncertainty; use Repeat, Relax or Spread")
         return self.importance * (self.uncertainty <= self.uncertainty.median())
@@ -90,7 +127,10 @@ class Explanation:
         return figure
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one `.npz` that holds no code and needs none to be read."""
+        """Write the maps, the photo and the provenance to one `.npz` file.
+
+        The file appears whole or not at all. It holds no code, and numpy alone can read it.
+        """
         try:
             expect_valid(self)
             arrays = {
@@ -107,7 +147,10 @@ class Explanation:
 
     @staticmethod
     def load(path: str | Path) -> Explanation:
-        """Read back what `save` wrote; anything else is refused before it takes much memory or time."""
+        """Read an explanation that `save` has written.
+
+        Any other file raises an OutputError, before it takes much memory or time.
+        """
         try:
             arrays = read_arrays(Path(path), SAVED)
             about = json_object(str(arrays["photo"]))
@@ -130,7 +173,7 @@ class Explanation:
             raise OutputError(f"{path}: no such file") from error
         except OutputError:
             raise
-        except Exception as error:  # libraries meet damaged files with errors of every kind
+        except Exception as error:  # libraries raise errors of many classes for damaged files
             why = reason(error)
             raise OutputError(f"{path}: not an explanation saved by this package ({why})") from error
         return explanation
@@ -189,7 +232,7 @@ def _expect_valid_photo(photo: Photo) -> None:
 
 
 def _expect_valid_provenance(made: Mapping[str, Any]) -> None:
-    """Require what every caption says of an explanation."""
+    """Raise a ValueError unless a provenance names what every caption shows: a method, an encoder, a budget."""
     method = made.get("method")
     base = method.get("base", "") if isinstance(method, Mapping) else ""
     if not (_named(method) and _named(made.get("encoder")) and (isinstance(base, str) or _named(base))):

@@ -14,7 +14,7 @@ import repeat_xai as rx
 from repeat_xai.app import photos
 from repeat_xai.app.photos import MAX_PHOTO_BYTES, read_photo, sample_photo
 from repeat_xai.cli import demo
-from repeat_xai.data.sample_photos import SAMPLES, sample_path
+from repeat_xai.data.image_files import SAMPLES, sample_path
 from repeat_xai.errors import ImageError
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import repeat_xai as rx
-from repeat_xai.data.dataset import Dataset, Sample
+from repeat_xai.data.dataset import Dataset, NamedDataset, Sample
 from repeat_xai.data.known_datasets import DATASETS
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.experiments.evaluation import Evaluation
 from repeat_xai.experiments.measures import maps_of, scored
 from repeat_xai.methods.thresholds import THRESHOLDS
@@ -49,5 +49,5 @@ def test_a_dataset_is_opened_by_its_name(monkeypatch):
     def mine(root: Path, *, download: bool) -> Dataset:
         return Dataset(name="mine", keys=["a", "b"], load=lambda number: Sample(picture=root / f"{number}.png"))
 
-    monkeypatch.setitem(DATASETS, "mine", mine)
-    assert opened("mine", root=Path("there"))[1].picture == Path("there/1.png")
+    monkeypatch.setitem(DATASETS, "mine", NamedDataset(title="Mine", description="My photos", open=mine))
+    assert open_dataset("mine", root=Path("there"))[1].picture == Path("there/1.png")

@@ -9,7 +9,7 @@ from hostile.damages import cut, deleted, flipped, own_picture, with_fields, wit
 from matplotlib.figure import Figure
 from pages import explanation
 
-from repeat_xai.files.atomic import read_png
+from repeat_xai.files.reading import read_png
 from repeat_xai.output.image_results import ExistingResults, ResultFiles, is_users_own
 from repeat_xai.output.results_folder import draw
 
@@ -102,10 +102,10 @@ def test_of_three_files_that_say_three_things_no_image_may_be_written(files, tmp
 
 
 def test_a_png_tells_its_texts_also_when_it_is_damaged(files):
-    whole = read_png(files.panel, most=2**20)
+    whole = read_png(files.panel, max_bytes=2**20)
     assert whole.whole
     assert whole.texts["Source"] == DIGEST
     with PIL.Image.open(files.panel) as picture:
         assert picture.info["Source"] == DIGEST
     cut(0.9)(files.panel)
-    assert read_png(files.panel, most=2**20) == whole._replace(whole=False)
+    assert read_png(files.panel, max_bytes=2**20) == whole._replace(whole=False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final, get_args
 
-from repeat_xai.data.images import SIDE
+from repeat_xai.data.images import PAPER_SIDE
 from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.experiments.columns import Case, Column, Mean
 from repeat_xai.experiments.measures import Robustness
@@ -80,7 +80,7 @@ class Reproduction:
 
     def encoders(self, paper_names: Sequence[str]) -> list[Network]:
         """The paper's of these names, and those given."""
-        paper = {f"torchvision:{name}": Network(name=f"torchvision:{name}", fit=SIDE) for name in paper_names}
+        paper = {f"torchvision:{name}": Network(name=f"torchvision:{name}", fit=PAPER_SIDE) for name in paper_names}
         given = {network.name: network for network in self.networks}
         distinct([*self.networks, *(one for name, one in paper.items() if name not in given)])
         wanted = [name for name in paper if name in given or not self.only_these]

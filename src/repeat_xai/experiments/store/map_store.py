@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from repeat_xai.errors import OutputError, reason
-from repeat_xai.files.atomic import expect_regular, writing_folder
+from repeat_xai.files.atomic import writing_folder
+from repeat_xai.files.reading import expect_regular
 from repeat_xai.types import MOST_PIXELS, Explanation
 from repeat_xai.types.explanation import MAPS
 

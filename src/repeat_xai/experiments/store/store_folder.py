@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import final
 
 from repeat_xai.errors import OutputError, reason
-from repeat_xai.files.atomic import sweep, writing
+from repeat_xai.files.atomic import remove_old_drafts, writing
 
 SUFFIX = ".parquet"
 OBJECTS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
@@ -46,7 +46,7 @@ class Folder:
         self._on_disk = isinstance(self._files, LocalFileSystem)
         protocols = self._files.protocol
         if self._on_disk:
-            sweep(Path(self._path))
+            remove_old_drafts(Path(self._path))
         self._whole = not OBJECTS.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
 
     def sizes(self) -> dict[str, int]:

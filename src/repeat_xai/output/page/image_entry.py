@@ -11,7 +11,7 @@ from typing import Any, final
 from urllib.parse import quote
 
 from repeat_xai.errors import OutputError
-from repeat_xai.files.atomic import read_json
+from repeat_xai.files.reading import read_json
 from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.image_results import ResultFiles
 from repeat_xai.output.page.layers import Kind, layers

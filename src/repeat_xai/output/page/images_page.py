@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from repeat_xai.errors import OutputError, RepeatError
-from repeat_xai.files.atomic import opened, writing
+from repeat_xai.files.atomic import writing
+from repeat_xai.files.reading import open_regular
 from repeat_xai.output.figures.captions import title
 from repeat_xai.output.page.histogram_chart import Chart, chart
 from repeat_xai.output.page.image_entry import Entry, names, record
@@ -28,7 +29,7 @@ def expect_free(folder: Path) -> None:
     """Refuse a folder whose index is the user's own."""
     index = folder / INDEX
     try:
-        with opened(index) as file:
+        with open_regular(index) as file:
             beginning = file.read(1000)
     except (FileNotFoundError, NotADirectoryError):
         return

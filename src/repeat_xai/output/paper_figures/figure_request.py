@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import final
 
 from repeat_xai.data.images import load_image
+from repeat_xai.data.open_dataset import dataset_title
 from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.experiments.paper.presets import Preset
 from repeat_xai.experiments.paper.printed_figures import FigureEntry
@@ -22,15 +22,6 @@ from repeat_xai.version import __version__
 
 Rows = Callable[[Setting, Sequence[int]], Iterable[Row | None]]
 """A row for each of these images; None where one failed."""
-
-DATASETS = {
-    "voc": "PASCAL VOC",
-    "coco": "MS-COCO",
-    "eurosat": "EuroSAT",
-    "fashionmnist": "FashionMNIST",
-    "cifar10": "CIFAR-10",
-}
-POISONS = {"cp": "contrastive poisoning", "tap": "TAP", "ar": "autoregressive noise", "separable": "separable noise"}
 
 
 @final
@@ -74,7 +65,7 @@ class Asked:
 
     def poison(self, against: str) -> str:
         """In words, with a warning where it is not the paper's."""
-        return called(against) + ("" if against == self.entry.against[0] else ", not the paper's poison")
+        return dataset_title(against) + ("" if against == self.entry.against[0] else ", not the paper's poison")
 
     @property
     def key(self) -> str:
@@ -97,7 +88,7 @@ class Asked:
     def numbers(self, dataset: str) -> list[int]:
         """Of as many images as there are, as asked for and as shown."""
         found = self.worker.dataset(dataset)
-        return found.drawn(min(self.images, self.entry.images, len(found)), seed=self.seed)
+        return found.draw(min(self.images, self.entry.images, len(found)), seed=self.seed)
 
     def image(self, dataset: str, number: int) -> Image:
         """One image as the paper shows it to an encoder; what a key says of its content is left out of its name."""
@@ -125,15 +116,3 @@ class Asked:
         """What the figure is of, in one line."""
         budget = f"{self.preset.repeats} repeats of {self.preset.relax.masks} masks"
         return "  ·  ".join((*words, self.network.label, budget))
-
-
-def called(dataset: str) -> str:
-    """A dataset in words: a folder by its own name.
-
-    >>> called("voc"), called("cifar10+tap"), called("/photos/cats")
-    ('PASCAL VOC', 'CIFAR-10 under TAP', 'cats')
-    """
-    clean, _, poison = dataset.partition("+")
-    if clean not in DATASETS:
-        return Path(dataset).name
-    return f"{DATASETS[clean]} under {POISONS.get(poison, Path(poison).stem)}" if poison else DATASETS[clean]

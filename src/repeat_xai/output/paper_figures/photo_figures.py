@@ -9,6 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from repeat_xai.data.open_dataset import dataset_title
 from repeat_xai.engine.masks import Basis
 from repeat_xai.engine.scheduler import Estimate, run_estimates
 from repeat_xai.methods.repeat import Repeat
@@ -21,7 +22,7 @@ from repeat_xai.output.figures.motivation_figure import motivation as motivation
 from repeat_xai.output.figures.overview_figure import overview as overview_figure
 from repeat_xai.output.figures.poison_figure import poisoned_pair
 from repeat_xai.output.figures.threshold_figure import Cut, cuts
-from repeat_xai.output.paper_figures.figure_request import Asked, called
+from repeat_xai.output.paper_figures.figure_request import Asked
 from repeat_xai.seeds import fold
 from repeat_xai.types import Explanation, Image, Task, only_result
 
@@ -99,7 +100,7 @@ def qualitative(asked: Asked) -> Figure:
     """Some images by every method."""
     images = list(asked.every())
     photos = [[asked.explained(method, image) for method in asked.entry.methods] for image in images]
-    return examples(photos, note=f"{asked.note(called(asked.entry.dataset))}  ·  {SCALES}")
+    return examples(photos, note=f"{asked.note(dataset_title(asked.entry.dataset))}  ·  {SCALES}")
 
 
 def poisoned_example(asked: Asked) -> Figure:
@@ -114,4 +115,4 @@ def poisoned_example(asked: Asked) -> Figure:
 
 def _of(asked: Asked, image: Image) -> str:
     """Which photo of which dataset."""
-    return f"{called(asked.entry.dataset)}, {short_name(image.photo, 30)}"
+    return f"{dataset_title(asked.entry.dataset)}, {short_name(image.photo, 30)}"

@@ -8,6 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from repeat_xai.data.open_dataset import dataset_title
 from repeat_xai.engine.mask_bounds import similarity_range as measured_range
 from repeat_xai.errors import EncoderError
 from repeat_xai.experiments.columns import scores
@@ -19,7 +20,7 @@ from repeat_xai.output.figures import histograms_by_method, similarities
 from repeat_xai.output.figures.canvas import NARROW, WIDE, in_small_print
 from repeat_xai.output.figures.captions import TITLES
 from repeat_xai.output.figures.detection_figure import told_apart
-from repeat_xai.output.paper_figures.figure_request import Asked, called
+from repeat_xai.output.paper_figures.figure_request import Asked
 
 MAPS = ("importance", "uncertainty")
 
@@ -34,7 +35,7 @@ def ood_histograms(asked: Asked) -> Figure:
             for dataset in (asked.entry.dataset, against)
         )
         title = f"{_words(asked.preset.method(method))}\nAUROC {roc(known, unknown).area:.2f}"
-        panels[title] = {called(asked.entry.dataset): known, called(against): unknown}
+        panels[title] = {dataset_title(asked.entry.dataset): known, dataset_title(against): unknown}
     return in_small_print(histograms_by_method(panels, name="mean uncertainty of an image"), asked.note(), width=WIDE)
 
 
@@ -50,7 +51,7 @@ def similarity_range(asked: Asked) -> Figure:
         chunk=relax.chunk,
         seed=asked.seed,
     )
-    note = f"{called(asked.entry.dataset)}  ·  {asked.network.label}"
+    note = f"{dataset_title(asked.entry.dataset)}  ·  {asked.network.label}"
     return in_small_print(similarities(found), note, width=NARROW)
 
 
