@@ -115,8 +115,11 @@ def test_a_photo_is_uploaded_explained_and_saved(visit, encoder, photo, monkeypa
     assert "my cat.png" in page.locator("#photo").inner_text()
     fill(page, budget=384, seed=3)
     page.evaluate(WATCH)
+    assert page.get_by_role("heading", level=1).inner_text().endswith("?")
+    assert page.locator(".guide").is_visible()
     explain(page)
     assert "385 encoder calls" in done(page)
+    assert not page.locator(".guide").is_visible()  # the result takes its place
     inside = page.frame_locator("#frames iframe:not(.coming)")
     inside.get_by_text("estimated from 384 masks", exact=True).wait_for()
     states = page.evaluate("window.states")
@@ -305,6 +308,4 @@ def test_the_page_is_accessible_and_fits_at_every_width_in_light_and_dark(visit,
 def test_no_call_to_another_machine(app):
     """Check at the end of this file that in all tests above the server called no other machine."""
     assert app.calls.read_text() == ""
-    assert ".ses" not in {
-        file.name for file in app.files()
-    }  # ONNX Runtime's report of its use
+    assert ".ses" not in {file.name for file in app.files()}  # ONNX Runtime's report of its use

@@ -166,7 +166,9 @@ def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int
             "repeats",
             info="Each repeat draws new random masks and casts one vote on every pixel.",
         )
-        masks = number("Masks per repeat", defaults.masks, "masks", info="Number of masked copies of the photo in a repeat.")
+        masks = number(
+            "Masks per repeat", defaults.masks, "masks", info="Number of masked copies of the photo in a repeat."
+        )
         passes = number(
             "Passes",
             defaults.passes,
