@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import typer
 from rich.console import Console
@@ -21,6 +22,10 @@ from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
 from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.output.page import expect_free, explained
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare
+from repeat_xai.types import Explanation
+
+JsonLine = Callable[[ImageOutcome], dict[str, Any]]
+"""A function that returns what `--json` prints of an image that was explained."""
 
 
 def expect_size(protocol: ImageProtocol, size: int | None) -> None:
@@ -47,7 +52,8 @@ def explain_all(paths: Sequence[Path], folders: Sequence[ResultsFolder], out: Pa
     expect_free(out)
     remove_old_drafts(out)
     with interruptible():
-        found = [filled(paths, folder, as_json=as_json) for folder in folders]
+        json_line = explain_json if as_json else None
+        found = [list(fill_with_progress(paths, gallery, json_line=json_line)) for gallery in folders]
         for each in zip(*found, strict=True):
             if len(each) > 1 and not any(outcome.error for outcome in each):
                 failed |= not _compared(each, out, as_json=as_json)
@@ -79,21 +85,53 @@ def _compared(outcomes: Sequence[ImageOutcome], out: Path, *, as_json: bool) -> 
     return True
 
 
-def filled(paths: Sequence[Path], folder: ResultsFolder, *, as_json: bool) -> list[ImageOutcome]:
-    """Fill a gallery and tell of each image."""
-    outcomes, calls = [], folder.method.calls or 0
+def fill_with_progress(
+    paths: Sequence[Path], gallery: ResultsFolder, *, json_line: JsonLine | None
+) -> Generator[ImageOutcome, None, None]:
+    """Fill a gallery, print a line for each image when it is done, and yield its outcome.
+
+    `json_line` makes the line of an image that was explained; None: lines are for people to read.
+    """
+    if not paths:  # no folder is made for no images
+        return
+    calls = gallery.method.calls or 0
     with _progress() as progress, counting(lambda made: progress.advance(task, made)):
         task = progress.add_task(f"1 of {len(paths)}", total=calls * len(paths) or None)
-        for number, outcome in enumerate(folder.fill(paths), start=1):
-            outcomes.append(outcome)
-            _tell(progress, outcome, as_json=as_json)
+        for number, outcome in enumerate(gallery.fill(paths), start=1):
+            _tell(progress, outcome, json_line=json_line)
             progress.update(task, description=f"{min(number + 1, len(paths))} of {len(paths)}")
             used = outcome.record["encoder_calls"] if outcome.record else calls
             progress.update(task, total=progress.tasks[0].completed + used * (len(paths) - number) or None)
-    return outcomes
+            yield outcome
 
 
-def _tell(progress: Progress, outcome: ImageOutcome, *, as_json: bool) -> None:
+def explain_json(outcome: ImageOutcome) -> dict[str, Any]:
+    """Return what `explain --json` says of an image that was explained."""
+    assert outcome.files is not None
+    assert outcome.record is not None
+    where = {part: str(file) for part, file in outcome.files._asdict().items()}
+    cost = {key: outcome.record[key] for key in ("encoder_calls", "seconds", "seed")}
+    explanation = outcome.files.explanation()
+    uncertainty = explanation.uncertainty
+    mean = math.nan if uncertainty is None else uncertainty.double().mean().item()
+    return {
+        "image": str(outcome.path),
+        "already_done": outcome.before,
+        **where,
+        **cost,
+        "mean_uncertainty": None if math.isnan(mean) else mean,
+        "share_decided": share_decided(explanation, outcome.record["level"]),
+    }
+
+
+def share_decided(explanation: Explanation, level: float) -> float | None:
+    """Return the share of pixels whose verdict is not "undecided"; None for a method without votes."""
+    if explanation.vote_share is None:
+        return None
+    return (explanation.verdict(level) != 0).double().mean().item()
+
+
+def _tell(progress: Progress, outcome: ImageOutcome, *, json_line: JsonLine | None) -> None:
     path, files, record = outcome.path, outcome.files, outcome.record or {}
     name = in_one_line(str(path))
     if outcome.flaw:
@@ -101,13 +139,11 @@ def _tell(progress: Progress, outcome: ImageOutcome, *, as_json: bool) -> None:
     if outcome.error is not None:
         text = str(outcome.error)
         text = text if text.startswith(name) else f"{name}: {text}"
-        if as_json:
+        if json_line is not None:
             _print(progress, json.dumps({"image": str(path), "error": text}))
         progress.console.print(Text(f"repeat-xai: {text}"), soft_wrap=True)
-    elif as_json and files is not None:
-        where = {part: str(file) for part, file in files._asdict().items()}
-        cost = {key: record[key] for key in ("encoder_calls", "seconds", "seed")}
-        _print(progress, json.dumps({"image": str(path), "already_done": outcome.before} | where | cost))
+    elif json_line is not None and files is not None:
+        _print(progress, json.dumps(json_line(outcome)))
     elif files is not None:
         done = f"{record['encoder_calls']:,} encoder calls, {record['seconds']:.1f} s"
         _print(progress, in_one_line(f"{path}: {files.panel} ({'already done' if outcome.before else done})"))

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from repeat_xai.cli.explain_progress import expect_size, filled, interruptible, tell_left_out, tell_of_page
+from repeat_xai.cli.explain_progress import (
+    expect_size,
+    fill_with_progress,
+    interruptible,
+    share_decided,
+    tell_left_out,
+    tell_of_page,
+)
 from repeat_xai.data.image_files import find_images
 from repeat_xai.data.images import ImageProtocol
 from repeat_xai.encoders.load_encoder import load_encoder
@@ -18,8 +26,8 @@ from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_free, screened
-from repeat_xai.output.results_folder import ResultsFolder
-from repeat_xai.output.screening import ranked, scored, statement, write
+from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
+from repeat_xai.output.screening import screen_images, statement
 
 
 def screen(
@@ -48,6 +56,7 @@ def screen(
     repeats: Annotated[int, typer.Option(min=1, help="How many repeats to be as accurate as.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same scores.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per image.")] = False,
 ) -> None:
     """Rank images by how uncertain the encoder is about them: a table, a page, a contact sheet, a panel for each."""
     choose("aggregate", aggregate, AGGREGATES)
@@ -65,14 +74,30 @@ def screen(
     found = find_images(images, results=out, excluded=reference or ())
     others = find_images(reference or (), results=out)
     tell_left_out((*found.left_out, *others.left_out))
-    with interruptible():
-        outcomes = filled(found.images, gallery, as_json=False)
-        beside = filled(others.images, known, as_json=False) if others.images else []
-        reference_scores = scored(beside, aggregate=aggregate)
-        result = ranked(scored(outcomes, aggregate=aggregate), reference_scores, seed=seed)
-        about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
-        table = write(result, out, about)
-        typer.echo(f"{statement(result)}: {table}")
-        failed = [outcome.error for outcome in (*outcomes, *beside) if outcome.error is not None]
-        tell_of_page(screened(result, reference_scores, out, failed=failed))
-    raise typer.Exit(1 if failed else 0)
+    about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
+
+    def json_line(outcome: ImageOutcome) -> dict[str, Any]:
+        """Return what `--json` says of an image that was explained."""
+        assert outcome.files is not None
+        explanation = outcome.files.explanation()
+        return {
+            "image": str(outcome.path),
+            "reference": outcome.files.panel.parent == known.folder,
+            "uncertainty": AGGREGATES[aggregate](explanation.known_uncertainty).item(),
+            "share_decided": share_decided(explanation, gallery.level),
+            "panel": str(outcome.files.panel),
+        }
+
+    line = json_line if as_json else None
+    with (
+        interruptible(),
+        closing(fill_with_progress(found.images, gallery, json_line=line)) as outcomes,
+        closing(fill_with_progress(others.images, known, json_line=line)) as reference_outcomes,
+    ):
+        result, reference_scores, errors, table = screen_images(
+            outcomes, reference_outcomes, out, total=len(found.images), aggregate=aggregate, seed=seed, about=about
+        )
+        if not as_json:
+            typer.echo(f"{statement(result)}: {table}")
+        tell_of_page(screened(result, reference_scores, out, failed=errors), as_json=as_json)
+    raise typer.Exit(1 if errors else 0)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from repeat_xai.app.explanation_run import Run
 
 import repeat_xai as rx
-from repeat_xai.app.explanation_run import Run
 from repeat_xai.app.live_preview import cut, look, stages
 from repeat_xai.encoders.calls import metering
 

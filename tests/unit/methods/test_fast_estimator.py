@@ -13,7 +13,7 @@ from torch import nn
 import repeat_xai as rx
 from repeat_xai.engine.masks import Basis, Draws, hadamard
 from repeat_xai.methods import fast_estimator as pool
-from repeat_xai.methods.fast_estimator import FastEstimator, MeasuredMasks, mean_maps, regression, relax_maps, resample
+from repeat_xai.methods.fast_estimator import FastEstimator, mean_maps, regression, relax_maps, resample
 from repeat_xai.seeds import fold, uniforms
 
 CPU = torch.device("cpu")
