@@ -5,7 +5,7 @@ from contextlib import closing
 
 import httpx
 import pytest
-from apps import PAGE, app_of, browser, call, desk_in
+from apps import PAGE, app_of, browser, call, handler_in
 from hostile.form_cases import CALLS
 from hostile.upload_cases import UPLOADS
 from hostile.verdicts import Verdict
@@ -16,13 +16,13 @@ REFUSAL = re.compile(r'<p class="note">(.*?)</p>', re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return desk_in(tmp_path_factory.mktemp("app"))
+def handler(tmp_path_factory):
+    return handler_in(tmp_path_factory.mktemp("app"))
 
 
 @pytest.fixture(scope="module")
-def client(desk):
-    with app_of(desk) as address, closing(browser(address)) as opened:
+def client(handler):
+    with app_of(handler) as address, closing(browser(address)) as opened:
         assert call(opened, 1, [], event={"number": 0}).status_code == 200
         yield opened
 
@@ -47,7 +47,7 @@ def test_values_that_the_page_never_sends_are_answered(case, client, judge, capf
 
 
 @pytest.mark.parametrize("case", UPLOADS, ids=str)
-def test_uploads_that_the_page_never_sends_are_answered(case, client, desk, judge, tmp_path, capfd):
+def test_uploads_that_the_page_never_sends_are_answered(case, client, handler, judge, tmp_path, capfd):
     headers = {"Content-Type": "application/octet-stream"} | case.headers
     try:
         answer = client.post(f"/photo?{case.query}", content=case.content, headers=headers)
@@ -60,9 +60,9 @@ def test_uploads_that_the_page_never_sends_are_answered(case, client, desk, judg
         (name,) = re.findall(r"<figcaption>(.*?) <small>", answer.json()["data"][0])
         result = result._replace(text=name)
     judge("uploads", result, case)
-    home = desk.uploads.folder.parent
-    assert list(desk.uploads.folder.glob("*")) == []
+    home = handler.uploads.folder.parent
+    assert list(handler.uploads.folder.glob("*")) == []
     kept = [file for file in home.rglob("*") if file.is_file()]
     assert len(kept) <= 1
-    assert all(file.is_relative_to(desk.sessions.of(PAGE).photos) for file in kept)
+    assert all(file.is_relative_to(handler.sessions.get(PAGE).photo_folder) for file in kept)
     assert "Traceback" not in capfd.readouterr().err
