@@ -35,7 +35,7 @@ def screen(
     images: Annotated[
         list[Path], typer.Argument(metavar="FOLDER…", readable=False, help="Folders of images, or image files.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    *,
     reference: Annotated[
         list[Path] | None,
         typer.Option(
@@ -48,6 +48,7 @@ def screen(
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
     seed: options.Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
     as_json: options.Json = False,
     device: options.Device = "auto",
     pool: options.Pool = None,
