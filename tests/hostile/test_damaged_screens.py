@@ -109,5 +109,6 @@ def test_one_image_that_is_refused_is_left_out_and_the_others_are_ranked(run, ju
     case = Case(name="FIFO", make=SPECIAL["a FIFO"], says=r"images/0000\.npz: is not a regular file")
     judge("output folders", run.into(out), case)
     rows = (out / "screen.csv").read_text().splitlines()
-    assert len(rows) == 2
+    assert len(rows) == 3
     assert "0001.png" in rows[1]
+    assert "0000.npz: is not a regular file" in rows[2]

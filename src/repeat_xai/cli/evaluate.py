@@ -15,7 +15,7 @@ from repeat_xai.cli.executor_options import (
     WorkersOption,
     executing,
 )
-from repeat_xai.cli.explain_progress import expect_size, interruptible, tell_left_out
+from repeat_xai.cli.explain_progress import expect_size, interruptible, print_left_out
 from repeat_xai.cli.row_progress import filled
 from repeat_xai.cli.write_results import told
 from repeat_xai.data.images import PAPER_SIDE, ImageProtocol
@@ -111,7 +111,7 @@ def evaluate(
     needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
     if needing and not worker.dataset(dataset).has_segmentations:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
-    tell_left_out(line for name in (dataset, *asked.against) if (line := worker.dataset(name).left_out))
+    print_left_out(line for name in (dataset, *asked.against) if (line := worker.dataset(name).left_out))
     campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
     if "local_lipschitz" in asked.metrics:

@@ -22,16 +22,16 @@ from repeat_xai.cli.row_progress import filled
 from repeat_xai.cli.write_results import told
 from repeat_xai.errors import ConfigurationError, RepeatError, choose
 from repeat_xai.experiments.campaign import Campaign
+from repeat_xai.experiments.paper.figure_request import FigureRequest
 from repeat_xai.experiments.paper.presets import PRESETS
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
-from repeat_xai.experiments.paper.reproduction import Reproduction, Stock
+from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.output.page import expect_free
-from repeat_xai.output.paper_figures import drawn
-from repeat_xai.output.paper_figures.figure_request import Asked
+from repeat_xai.output.paper_figures import write_figure
 from repeat_xai.output.results_folder import Printed
 
 
@@ -90,12 +90,12 @@ def reproduce(
     remove_old_drafts(out)
     for network in reproduction.networks:
         worker.encoder(network)
-    stock = Stock(worker)
-    sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], stock)
+    available = Availability(worker)
+    sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], available)
     here = worker if executor == "local" else Worker(device=device, root=data_root, check=check)
     drawings = [
-        Asked(entry=entry, network=network, preset=chosen, worker=here, images=images, seed=seed)
-        for entry, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], stock)
+        FigureRequest(figure=figure, network=network, preset=chosen, worker=here, images=images, seed=seed)
+        for figure, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], available)
     ]
     campaign = Campaign(
         sheets=sheets,
@@ -106,7 +106,7 @@ def reproduce(
         store=Store(rows or out / "rows"),
         worker=worker,
     )
-    missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in stock.missing]
+    missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in available.missing]
     for line in missing:
         typer.echo(f"repeat-xai: not run in {line}", err=True)
     with interruptible():
@@ -125,15 +125,15 @@ def reproduce(
     raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
 
 
-def _drawn(drawings: list[Asked], out: Path) -> tuple[list[Printed], list[str]]:
+def _drawn(drawings: list[FigureRequest], out: Path) -> tuple[list[Printed], list[str]]:
     """Draw them all, and tell of each; and why some could not be."""
     made, failed = [], []
     for drawing in drawings:
-        typer.echo(f"repeat-xai: drawing {drawing.entry.name}, {drawing.network.label}", err=True)
+        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.network.label}", err=True)
         try:
-            made.append(drawn(drawing, out))
+            made.append(write_figure(drawing, out))
             typer.echo(f"{made[-1].picture}: {made[-1].title}")
         except RepeatError as error:
-            failed.append(f"{drawing.entry.name}, {drawing.network.label}: {error}")
+            failed.append(f"{drawing.figure.name}, {drawing.network.label}: {error}")
             typer.echo(f"repeat-xai: {failed[-1]}", err=True)
     return made, failed

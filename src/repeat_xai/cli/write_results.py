@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from repeat_xai.cli.explain_progress import tell_of_page
+from repeat_xai.cli.explain_progress import print_page
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.output.campaign_results import figures, record, tables
 from repeat_xai.output.page import Written, tabulated
@@ -39,4 +39,4 @@ def told(
     drawn = [*pictures, *figures(campaign.sheets, found, out)]
     about = record(out, asked, campaign)
     typer.echo(f"tables and figures: {out}")
-    tell_of_page(tabulated(named, drawn, out, title=title, missing=missing, about=about))
+    print_page(tabulated(named, drawn, out, title=title, missing=missing, about=about))

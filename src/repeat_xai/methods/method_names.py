@@ -96,6 +96,10 @@ class MethodSettings:
         used = {option for name in names for option in self._used(parse(name).base)}
         if unused := sorted(self.options.given.keys() - used):
             raise ConfigurationError(f"{' and '.join(unused)}: not an option of {', '.join(names)}")
+        if self.options.reference is not None:
+            for name in names:
+                if "reference" not in self._used(parse(name).base):
+                    raise ConfigurationError(f"reference: {name} explains an image by its own code; leave {name} out")
         return {name: self.method(name) for name in names}
 
     def _used(self, base: str) -> set[str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, final
 
-import matplotlib
 from matplotlib.figure import Figure
 
 from repeat_xai.data.image_files import SIGNATURE
@@ -23,8 +22,7 @@ from repeat_xai.files.atomic import remove, remove_old_drafts, writing
 from repeat_xai.files.reading import open_regular
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.provenance import request
-from repeat_xai.output.figures.comparison import comparison
-from repeat_xai.output.figures.panel import panel
+from repeat_xai.output.figures import comparison, panel, save_figure
 from repeat_xai.output.image_results import ExistingResults, ResultFiles, is_users_own, read_picture
 from repeat_xai.types import Encoder, Explanation, Task
 from repeat_xai.version import __version__
@@ -172,8 +170,7 @@ def expect_ours(picture: Path) -> None:
 def draw(figure: Figure, path: Path, *, key: str = "") -> None:
     """Write a figure as a PNG that names its maker and the digest of its image."""
     about = {"Software": f"{SIGNATURE} {__version__}"} | ({"Source": key} if key else {})
-    with writing(path) as draft:
-        figure.savefig(draft, format="png", dpi=SCREEN_DPI, metadata=about)
+    save_figure(figure, path, dpi=SCREEN_DPI, metadata=about)
 
 
 def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> Printed:
@@ -181,9 +178,8 @@ def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> Pr
     if is_users_own(picture):
         raise OutputError(f"{picture}: is not of this program and is not written over; choose another folder")
     printed = Printed(picture, picture.with_suffix(".pdf"), title)
-    about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}", "CreationDate": None}
-    with writing(printed.page) as draft, matplotlib.rc_context({"pdf.fonttype": 42}):
-        figure.savefig(draft, format="pdf", dpi=PRINT_DPI, metadata=about)
+    about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}"}
+    save_figure(figure, printed.page, dpi=PRINT_DPI, metadata=about)
     draw(figure, picture, key=key)
     return printed
 

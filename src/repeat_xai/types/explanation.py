@@ -104,14 +104,19 @@ class Explanation:
         unimportant = self.vote_share <= 1 - level + ROUNDING
         return important.to(torch.int8) - unimportant.to(torch.int8)
 
+    @property
+    def known_uncertainty(self) -> Map:
+        """The uncertainty; refused for a method that does not measure it."""
+        if self.uncertainty is None:
+            raise ConfigurationError("this method does not measure its uncertainty; use Repeat, Relax or Spread")
+        return self.uncertainty
+
     def certain_importance(self) -> Map:
         """Return importance with the less certain half of the pixels set to zero.
 
         Pixels whose uncertainty is at most the median of the map are kept. This is U-RELAX if the method is RELAX.
         """
-        if self.uncertainty is None:
-            raise ConfigurationError("this method does not measure its uncertainty; use Repeat, Relax or Spread")
-        return self.importance * (self.uncertainty <= self.uncertainty.median())
+        return self.importance * (self.known_uncertainty <= self.known_uncertainty.median())
 
     def plot(self, path: str | Path | None = None, *, level: float = 0.95) -> Figure:
         """Draw photo, importance, uncertainty and verdict side by side, and return the figure.

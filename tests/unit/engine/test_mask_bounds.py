@@ -77,7 +77,7 @@ def test_no_images_is_refused(encoder):
 
 def test_the_figure_shows_the_range(encoder, image):
     measured = similarity_range(encoder, [image], masks=50, seed=3)
-    figure = plot.similarities(measured)
+    figure = plot.similarities(measured.similarities, low=measured.low, high=measured.high)
     axes = figure.axes[0]
     assert sum(bar.get_height() for bar in axes.patches) == 50
     assert [line.get_xdata()[0] for line in axes.lines] == [measured.low, measured.high]

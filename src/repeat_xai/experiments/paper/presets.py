@@ -1,7 +1,8 @@
-"""Which reading of the paper: the one that its tables fit, or its authors' notebook as published.
+"""Presets: two readings of the paper, and what the names of methods in its tables mean under each.
 
-paper       Σ s·M / Σ M, importance ≥ the cut, weighted votes, thresholds by their right names
-notebook    RELAX's uncertainty undivided, and the names of Otsu and triangle exchanged
+paper       the reading that fits the printed tables: Σ s·M / Σ M, importance ≥ the cut, weighted votes, thresholds
+            under their right names
+notebook    the authors' published notebook: RELAX's uncertainty undivided, the names of Otsu and triangle exchanged
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SWAPPED = {"otsu": "triangle", "triangle": "otsu"}
 @final
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What the names of methods in a table mean."""
+    """The configuration of the methods that the tables name."""
 
     name: str
     relax: Relax
@@ -29,26 +30,26 @@ class Preset:
     repeats: int = 10
     passes: int = 10
     samples: int | None = None
-    """Of Kernel SHAP, if not its own."""
+    """Samples of Kernel SHAP; None: its own default."""
     steps: int | None = None
-    """Of integrated gradients, if not its own."""
+    """Steps of integrated gradients; None: its own default."""
 
     def __post_init__(self) -> None:
-        for name, least in (("repeats", 1), ("passes", 2), ("samples", 1), ("steps", 1)):
+        for name, minimum in (("repeats", 1), ("passes", 2), ("samples", 1), ("steps", 1)):
             value = getattr(self, name)
-            at_least(name, least if value is None else value, least)
+            at_least(name, minimum if value is None else value, minimum)
 
     @property
     def budget(self) -> str:
-        """In words."""
-        parts = {
+        """The repeats, masks, passes, samples and steps in words."""
+        counts = {
             "repeats": self.repeats,
             "masks": self.relax.masks,
             "passes of other methods": self.passes,
             "samples of Kernel SHAP": self.samples,
             "steps of integrated gradients": self.steps,
         }
-        return ", ".join(f"{many} {what}" for what, many in parts.items() if many is not None)
+        return ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
 
     def method(self, name: str) -> Method:
         """Return the method of this name, such as `relax`, `once:saliency`, `repeat:kernel_shap`, `repeat:repeats=20`.

@@ -8,7 +8,7 @@ from typing import Literal, final
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from repeat_xai.output.figures.map_drawing import UNCERTAINTY, most_of, scale
+from repeat_xai.output.figures.map_drawing import UNCERTAINTY, robust_limits, scale
 from repeat_xai.types import Explanation
 
 Kind = Literal["importance", "uncertainty", "certainty"]
@@ -75,7 +75,7 @@ def _importance(explanation: Explanation, level: float) -> Layer:
 
 def _uncertainty(explanation: Explanation) -> Layer:
     votes, unknown = _votes(explanation), bool(explanation.uncertainty.isnan().all())
-    limits = (0.0, 0.25) if votes else SHARE if unknown else most_of(explanation.uncertainty)
+    limits = (0.0, 0.25) if votes else SHARE if unknown else robust_limits(explanation.uncertainty)
     median = explanation.uncertainty.median().item()
     varies = UNKNOWN if unknown else "How much the importance varies." + _beyond(explanation.uncertainty, limits)
     return Layer(

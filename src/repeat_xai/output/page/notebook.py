@@ -7,7 +7,7 @@ from io import BytesIO
 from markupsafe import escape
 
 from repeat_xai.output.figures.captions import caption, short_name
-from repeat_xai.output.figures.panel import panel
+from repeat_xai.output.figures.explanation_figures import panel
 from repeat_xai.output.page.page_template_data import Content, Page, html
 from repeat_xai.output.page.pictures import photo_url
 from repeat_xai.output.page.view import view
