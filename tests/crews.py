@@ -20,7 +20,7 @@ from repeat_xai.experiments.executors.local import Local
 from repeat_xai.experiments.executors.processes import Processes
 from repeat_xai.experiments.executors.ray_executor import RayExecutor
 from repeat_xai.experiments.making_rows import Work
-from repeat_xai.experiments.measures import Codes, Found
+from repeat_xai.experiments.measures import Codes, Measured
 from repeat_xai.experiments.settings import Network, Setting
 from repeat_xai.experiments.store.row_store import Store
 from repeat_xai.experiments.worker import Worker
@@ -71,11 +71,11 @@ class Waiting:
     explains: ClassVar[bool] = False
     seconds: float = 0.0
 
-    def __call__(self, encoder, method, subjects, *, seed):
-        for _ in subjects:
+    def __call__(self, encoder, method, tasks, *, seed):
+        for task in tasks:
             began = time.time()
             time.sleep(self.seconds)
-            yield Found(scores={"began": began, "process": float(os.getpid())})
+            yield task.tag, Measured(scores={"began": began, "process": float(os.getpid())})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +87,13 @@ class Deadly:
     times: int
     deaths: str
 
-    def __call__(self, encoder, method, subjects, *, seed):
-        for image, _ in subjects:
+    def __call__(self, encoder, method, tasks, *, seed):
+        for task in tasks:
             deaths = len(list(Path(self.deaths).iterdir()))
-            if image.photo.name.startswith(self.picture) and deaths < self.times:
+            if task.image.photo.name.startswith(self.picture) and deaths < self.times:
                 (Path(self.deaths) / str(deaths)).write_text("")
                 os.kill(os.getpid(), signal.SIGKILL)
-            yield Found(scores={"mean": float(image.pixels.mean())})
+            yield task.tag, Measured(scores={"mean": float(task.image.pixels.mean())})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,15 +103,15 @@ class Faulty:
     explains: ClassVar[bool] = False
     way: str
 
-    def __call__(self, encoder, method, subjects, *, seed):
-        for number, _ in enumerate(subjects):
+    def __call__(self, encoder, method, tasks, *, seed):
+        for number, task in enumerate(tasks):
             if self.way == "warns":
                 warnings.warn("too coarse", stacklevel=1)
             elif number == 1 and self.way == "refuses":
                 raise ConfigurationError("asked for what makes no sense")
             elif number == 1:
                 raise ZeroDivisionError("by nothing")
-            yield Found(scores={"number": float(number)})
+            yield task.tag, Measured(scores={"number": float(number)})
 
 
 def resumed(folder, work, told):
