@@ -22,7 +22,7 @@ FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2
 def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_path, monkeypatch, capsys):
     """On four images of each dataset; ResNet50 and ViT-B/16 cannot be fetched, contrastive poisons cannot be had."""
     monkeypatch.setattr(detection_columns, "detect_poison", partial(detect_poison, draws=2))
-    for resolution in ("DPI", "PRINTED"):
+    for resolution in ("SCREEN_DPI", "PRINT_DPI"):
         monkeypatch.setattr(gallery, resolution, 40)
     out = tmp_path / "out"
     encoder = f"torchvision:squeezenet1_1={shared}/weights/squeezenet1_1.safetensors"

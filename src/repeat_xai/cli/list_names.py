@@ -75,6 +75,6 @@ def executors() -> list[str]:
 
 NOTES = (
     "calls: encoder calls for one image of 224×224 pixels with default options. For repeat this is the most that it",
-    "may take; some hundred are usual. repeat:NAME runs REPEAT over any stochastic method. Methods other than repeat and",
-    "relax are run ten times on a changed image to measure their uncertainty (--perturbation, --passes).",
+    "may take; some hundred are usual. repeat:NAME runs REPEAT over any stochastic method. Methods other than repeat",
+    "and relax are run ten times on a changed image to measure their uncertainty (--perturbation, --passes).",
 )

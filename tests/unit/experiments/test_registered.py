@@ -1,4 +1,4 @@
-"""A metric, a threshold and a dataset of a user's own, under a name."""
+"""A metric, a threshold and a dataset of a user's own can be used by their names once they are registered."""
 
 from pathlib import Path
 
@@ -29,13 +29,13 @@ def test_a_metric_is_asked_for_by_its_name_and_scored(encoder, image, monkeypatc
     assert score_maps(found.maps, None)["largest.importance"] == found.importance.max().item()
 
 
-def test_a_threshold_is_asked_for_by_its_name(encoder, image, monkeypatch):
+def test_a_registered_threshold_can_be_used_by_its_name(encoder, image, monkeypatch):
     monkeypatch.setitem(THRESHOLDS, "upper_tenth", lambda maps: maps.flatten(1).quantile(0.9, dim=1))
     method = rx.Repeat(threshold="upper_tenth", estimator="exact", repeats=1, base=rx.Relax(masks=30))
-    found = method(encoder, image, seed=0)
-    assert found.vote_share.mean().item() == pytest.approx(0.1, abs=0.003)
-    assert found.provenance["method"]["threshold"] == "upper_tenth"
-    assert torch.equal(found.vote_share > 0, found.importance > 0)
+    explanation = method(encoder, image, seed=0)
+    assert explanation.vote_share.mean().item() == pytest.approx(0.1, abs=0.003)
+    assert explanation.provenance["method"]["threshold"] == "upper_tenth"
+    assert torch.equal(explanation.vote_share > 0, explanation.importance > 0)
 
 
 def test_a_dataset_is_opened_by_its_name(monkeypatch):

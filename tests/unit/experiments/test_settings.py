@@ -1,4 +1,4 @@
-"""Encoders as they are written."""
+"""An encoder of a setting is written as NAME or NAME=WEIGHTS."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from repeat_xai.experiments.settings import Network
         ("hf:facebook/dinov2-small", "hf:facebook/dinov2-small", None),
     ],
 )
-def test_an_encoder_is_a_name_or_a_name_with_weights(text, name, weights):
+def test_the_text_of_an_encoder_is_parsed_and_written_again(text, name, weights):
     network = Network.of(text, size=32)
     assert (network.name, network.weights, network.size) == (name, weights, 32)
     assert Network.of(str(network), size=32) == network
