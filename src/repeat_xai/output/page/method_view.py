@@ -88,7 +88,8 @@ def _summary(explanation: Explanation, level: float) -> str:
 def _movement(explanation: Explanation) -> str:
     if explanation.code_movement is None:
         return ""
-    sentence = f"Hiding parts of the photo changes the representation by {100 * explanation.code_movement:.2g}\u00a0% on average."
+    percent = f"{100 * explanation.code_movement:.2g}\u00a0%"
+    sentence = f"Hiding parts of the photo changes the representation by {percent} on average."
     if not explanation.hardly_moves:
         return sentence
     return (
