@@ -10,10 +10,11 @@ import typer
 from repeat_xai.cli.executor_options import (
     AddressOption,
     CheckOption,
-    PlaceOption,
+    ExecutorOption,
     RowsOption,
     WorkersOption,
-    executing,
+    running_executor,
+    worker_device,
 )
 from repeat_xai.cli.explain_progress import expect_size, interruptible, print_left_out
 from repeat_xai.cli.row_progress import filled
@@ -23,9 +24,10 @@ from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.evaluation import Evaluation
+from repeat_xai.experiments.executors.executor import Placement
 from repeat_xai.experiments.settings import Network
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.methods.method_names import MethodSettings, split_names
@@ -77,7 +79,7 @@ def evaluate(
     check: CheckOption = "time",
     maps: Annotated[bool, typer.Option("--maps", help="Keep every map, in OUT/maps.zarr.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    executor: PlaceOption = "local",
+    executor: ExecutorOption = "local",
     workers: WorkersOption = None,
     ray_address: AddressOption = None,
     rows: RowsOption = None,
@@ -100,14 +102,13 @@ def evaluate(
         draws=draws,
         aggregate=aggregate,
     )
-    here = device if executor == "local" else "cpu"
     stored = out / "maps.zarr"
     worker = Worker(
-        device=here,
+        device=worker_device(executor, device),
         root=data_root,
         download=download,
         check=check,
-        maps=MapStore(stored, grows=maps) if maps or stored.is_dir() else None,
+        maps=MapStore(stored, writable=maps) if maps or stored.is_dir() else None,
     )
     for folder in (out, stored):
         remove_old_drafts(folder)
@@ -115,13 +116,14 @@ def evaluate(
     if needing and not worker.dataset(dataset).has_segmentations:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no segmentations of objects")
     print_left_out(line for name in (dataset, *asked.against) if (line := worker.dataset(name).left_out))
-    campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
+    store = RowStore(rows or out / "rows")
+    campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=store, worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
     if {"local_lipschitz", "max_sensitivity"} & set(asked.metrics):
         budget += f" {draws} disturbances of an image for robustness."
     starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():
-        with executing(executor, worker, device=device, workers=workers, address=ray_address) as chosen_executor:
+        with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
             failed = filled(campaign, chosen_executor)
         told(
             campaign,

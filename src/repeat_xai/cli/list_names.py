@@ -9,6 +9,7 @@ import typer
 
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.encoders import load_encoder as encoders
+from repeat_xai.experiments.executors.registry import EXECUTORS
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.metrics import KINDS, METRICS
 
@@ -20,11 +21,18 @@ class Kind(StrEnum):
     methods = "methods"
     metrics = "metrics"
     datasets = "datasets"
+    executors = "executors"
 
 
 def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
     """List what can be asked for by name."""
-    known = {Kind.encoders: encoders.names, Kind.methods: methods, Kind.metrics: metrics, Kind.datasets: datasets}
+    known = {
+        Kind.encoders: encoders.names,
+        Kind.methods: methods,
+        Kind.metrics: metrics,
+        Kind.datasets: datasets,
+        Kind.executors: executors,
+    }
     for line in known[kind]():
         typer.echo(line)
 
@@ -58,6 +66,11 @@ def datasets() -> list[str]:
     lines = [f"{name:<20}{dataset.description}" for name, dataset in DATASETS.items()]
     lines.append(f"{'cifar10+FILE':<20}CIFAR-10 under a poison of your own: a file of poisoned images or noise")
     return [*lines, f"{'FOLDER':<20}the images in any folder and the folders below it"]
+
+
+def executors() -> list[str]:
+    """Return a line for each executor: its name, and where it makes rows."""
+    return [f"{name:<20}{entry.description}" for name, entry in EXECUTORS.items()]
 
 
 NOTES = (

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from repeat_xai.experiments.measures import EncoderScores, MapScores, Measure
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.votes import Votes

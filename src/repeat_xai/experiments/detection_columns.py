@@ -13,7 +13,7 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import NOTHING, OVER_IMAGES, SIGNS, Case, Found, map_of, scores
 from repeat_xai.experiments.measures import Codes
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.metrics import Summary
 from repeat_xai.metrics.detection import CODE_SCORES, bootstrap_interval, detect_poison, mixture, quality
 from repeat_xai.metrics.metric import Direction, MapName

@@ -10,7 +10,7 @@ from command import run_here
 from skimage import data
 
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
 FEW = ["--masks", 16, "--repeats", 2, "--encoder", "torchvision:squeezenet1_1=random", "--device", "cpu"]
 FEW += ["--protocol", "encoder", "--size", 64]
@@ -59,7 +59,7 @@ def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, r
     } <= names
     assert "2 repeats, 16 masks, exact; 10 passes of other methods" in (out / "evaluation.md").read_text()
     table = numbers(out / "evaluation.csv")
-    rows = [row for row in Store(out / "rows").rows().values() if "cats" in row.dataset and row.method == "Relax"]
+    rows = [row for row in RowStore(out / "rows").rows().values() if "cats" in row.dataset and row.method == "Relax"]
     trained = [row.scores["complexity.importance"] for row in rows if "randomised" not in row.setting]
     assert float(table["relax", "complexity (I)"]["mean"]) == pytest.approx(sum(trained) / 5, abs=1e-12)
     assert table["repeat", "complexity (I)"]["p"]
@@ -108,14 +108,14 @@ def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
     status, said = evaluate(*asked, "--images", 2, "--maps")
     assert (status, "2 of 2 rows to make" in said.err) == (0, True)
     kept = MapStore(tmp_path / "out/maps.zarr")
-    rows = Store(tmp_path / "out/rows").rows()
+    rows = RowStore(tmp_path / "out/rows").rows()
     for key, row in rows.items():
         uncertainty = kept.read(key).maps["uncertainty"]
         assert float(uncertainty.astype("float64").mean()) == pytest.approx(row.scores["mean.uncertainty"], abs=1e-9)
     (cats / "more.png").write_bytes((cats / "0.png").read_bytes())
     status, said = evaluate(*asked, "--maps")
     assert (status, "4 of 6 rows to make" in said.err) == (0, True)
-    for key in Store(tmp_path / "out/rows").rows():
+    for key in RowStore(tmp_path / "out/rows").rows():
         kept.read(key)
 
 
@@ -165,7 +165,7 @@ def test_metrics_of_the_encoder_run_by_name(cats, evaluate, tmp_path):
     for line in ("repeat", "repeat, binary votes"):
         assert 0 < float(table[line, "calibration (votes)"]["mean"]) < 1
     assert table["relax", "calibration (votes)"]["mean"] == "", "RELAX casts no votes"
-    assert {row.measure for row in Store(tmp_path / "out/rows").rows().values()} == {"EncoderScores"}
+    assert {row.measure for row in RowStore(tmp_path / "out/rows").rows().values()} == {"EncoderScores"}
     assert "0 of 5 rows to make" in evaluate(*options)[1].err
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from rows import found, row
+from stores import row, rows_of
 from torch import nn
 
 import repeat_xai as rx
@@ -24,7 +24,7 @@ BINARY = CASE._replace(votes="binary")
 
 
 def test_a_mean_is_of_what_is_defined_and_counts_the_rest():
-    rows = found({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
+    rows = rows_of({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
     cell = Mean(metric="complexity").cell(CASE, rows)
     assert (cell.mean, cell.images, cell.undefined) == (1.5, 2, 2)
     assert Mean(metric="complexity").better == "lower"
@@ -32,7 +32,7 @@ def test_a_mean_is_of_what_is_defined_and_counts_the_rest():
 
 def test_binary_votes_are_read_from_the_share_of_votes():
     scores = {"complexity.uncertainty": 9.0, "complexity.vote_variance": 5.0}
-    rows = found({("known", False, 0): [scores] * 3})
+    rows = rows_of({("known", False, 0): [scores] * 3})
     column = Mean(metric="complexity", of="uncertainty")
     assert (column.cell(CASE, rows).mean, column.cell(BINARY, rows).mean) == (9.0, 5.0)
 
@@ -41,7 +41,7 @@ def test_emprt_is_the_relative_change_image_by_image():
     trained, random = (
         [{"resolved_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
     )
-    rows = found({("known", False, 0): trained, ("known", True, 0): random})
+    rows = rows_of({("known", False, 0): trained, ("known", True, 0): random})
     assert Emprt().values(CASE, rows)[:2].tolist() == [0.5, -0.25]
     assert Emprt().cell(CASE, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
         "mean": 0.125, "deviation": 0, "low": 0, "high": 0, "images": 2, "undefined": 1,
@@ -61,7 +61,7 @@ def two():
         ("known", False, 0): values("mean.uncertainty", known),
         ("other", False, 0): values("mean.uncertainty", unknown),
     }
-    return known.double(), unknown.double(), found(sets)
+    return known.double(), unknown.double(), rows_of(sets)
 
 
 @pytest.mark.parametrize("by", ["auroc", "aupr", "fpr95"])
@@ -82,12 +82,12 @@ def test_the_posterior_is_that_of_the_mixture_of_both(two):
 
 def test_too_few_images_or_none_give_no_number_and_no_error():
     sets = {("known", False, 0): values("mean.uncertainty", [1.0]), ("other", False, 0): [None, None]}
-    cell = Detection(against="other").cell(CASE, found(sets))
+    cell = Detection(against="other").cell(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (None, 0, 2)
     sets["other", False, 0] = values("mean.uncertainty", [2.0])
-    assert Detection(against="other", by="posterior").cell(CASE, found(sets)).mean is None
-    assert Poison(against="other", share=0.5).cell(CASE, found(sets)).mean is None
-    assert Detection(against="other").cell(CASE, found(sets)).mean == 1.0
+    assert Detection(against="other", by="posterior").cell(CASE, rows_of(sets)).mean is None
+    assert Poison(against="other", share=0.5).cell(CASE, rows_of(sets)).mean is None
+    assert Detection(against="other").cell(CASE, rows_of(sets)).mean == 1.0
 
 
 def test_codes_are_judged_against_the_first_half_of_the_known():
@@ -119,14 +119,14 @@ def test_poison_is_found_by_the_map_the_line_is_about():
         ("cifar10+x", False, 0): [{"mean.uncertainty": v + 100.0, "mean.importance": float(v)} for v in range(20)],
     }
     column = Poison(against="cifar10+x", share=0.5)
-    assert column.cell(CASE, found(sets)).mean == 1.0
-    assert column.cell(CASE._replace(of="importance"), found(sets)).mean < 0.9
+    assert column.cell(CASE, rows_of(sets)).mean == 1.0
+    assert column.cell(CASE._replace(of="importance"), rows_of(sets)).mean < 0.9
     assert column.title == "50%"
 
 
 def test_over_runs_is_the_mean_and_deviation_of_the_runs_means():
     sets = {("known", False, seed): values("complexity.importance", [v, v + 2]) for seed, v in ((0, 1), (1, 2), (2, 6))}
-    cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, found(sets))
+    cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
     assert cell.deviation == pytest.approx(math.sqrt(7))
 
@@ -135,10 +135,10 @@ def test_over_runs_counts_what_failed_in_any_and_says_nothing_if_one_is_missing(
     column = OverRuns(column=Mean(metric="complexity"), runs=3)
     sets = {("known", False, seed): values("complexity.importance", [seed, seed]) for seed in range(3)}
     sets["known", False, 2][0] = None
-    cell = column.cell(CASE, found(sets))
+    cell = column.cell(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (1.0, 1, 1)
     sets["known", False, 1] = [None, None]
-    cell = column.cell(CASE, found(sets))
+    cell = column.cell(CASE, rows_of(sets))
     assert (cell.mean, cell.deviation, cell.undefined) == (None, None, 3)
 
 
@@ -208,10 +208,10 @@ def test_a_metric_of_votes_has_no_rows_and_no_number_for_a_method_without_votes(
     column = Mean(metric="calibration", of="vote_share", measure=EncoderScores.of(METRICS["calibration"]))
     assert (column.title, column.better) == ("calibration (votes)", "lower")
     assert column.settings(CASE) == ()
-    assert column.values(CASE, found({})) is None
-    assert column.cell(CASE, found({})) == NOTHING
+    assert column.values(CASE, rows_of({})) is None
+    assert column.cell(CASE, rows_of({})) == NOTHING
     repeat = Case(replace(CASE.setting, method=rx.Repeat()))
-    rows = found({("known", False, 0): values("calibration.vote_share", [0.1, 0.3])})
+    rows = rows_of({("known", False, 0): values("calibration.vote_share", [0.1, 0.3])})
     for case in (repeat, repeat._replace(votes="binary")):
         assert column.cell(case, rows).mean == pytest.approx(0.2)
 

@@ -1,4 +1,4 @@
-"""Networks exported on threads, beside others who use torch."""
+"""Networks that are exported by threads, while other threads use torch."""
 
 import importlib
 import logging
@@ -13,22 +13,22 @@ from serving import until
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.encoders import export
+from repeat_xai.encoders import onnx_export
 from repeat_xai.errors import lacks_memory
 
 PROBE = {"input": torch.zeros(2, 3, 24, 20)}
 
 
-def aside(task):
-    """What the task gives on another thread, and how often torch was used here meanwhile."""
-    used = 0
+def on_another_thread(task):
+    """Return the result of the task on another thread, and how often this thread used torch meanwhile."""
+    uses = 0
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(task)
         while not under_way.done():
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(used)
-            used += 1
-    return under_way.result(), used
+                torch.manual_seed(uses)
+            uses += 1
+    return under_way.result(), uses
 
 
 def test_threads_export_while_others_use_torch(network):
@@ -40,15 +40,15 @@ def test_threads_export_while_others_use_torch(network):
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(lambda e: rx.Relax(masks=600).explain(e, image, seed=0), encoders))
 
-    found, used = aside(explained)
-    assert used > 10
-    assert [one.provenance["ran"]["runtime"] for one in found] == ["onnxruntime"] * 2
-    assert torch.equal(found[0].importance, found[1].importance)
+    explanations, uses = on_another_thread(explained)
+    assert uses > 10
+    assert [explanation.provenance["ran"]["runtime"] for explanation in explanations] == ["onnxruntime"] * 2
+    assert torch.equal(explanations[0].importance, explanations[1].importance)
     assert (sys.stdout, logging.root.manager.disable) == before
 
 
-def test_a_network_of_ones_own_file_is_found_there_and_may_print(tmp_path, monkeypatch):
-    """Files of the folder one is in are another matter, whatever they are called."""
+def test_the_process_imports_a_network_from_its_file_and_lets_it_print(tmp_path, monkeypatch):
+    """Files in the working directory are not imported, whatever their names."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here/onnx.py").write_text("raise SystemExit('the wrong file')")
     monkeypatch.chdir(tmp_path / "here")
@@ -58,8 +58,8 @@ def test_a_network_of_ones_own_file_is_found_there_and_may_print(tmp_path, monke
     )
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("talkative").Net(3, 4, 5).eval()
-    made, _ = aside(lambda: export.model(module, PROBE))
-    assert made == export.model(module, PROBE)
+    made, _ = on_another_thread(lambda: onnx_export.onnx_bytes(module, PROBE))
+    assert made == onnx_export.onnx_bytes(module, PROBE)
 
 
 class Hooked(nn.Identity):
@@ -69,44 +69,45 @@ class Hooked(nn.Identity):
 
 
 @pytest.mark.parametrize(("module", "words"), [(nn.Unfold(99), "spatial size"), (Hooked(), "pickle")])
-def test_what_goes_wrong_there_is_said_in_a_line(module, words):
+def test_an_error_in_the_process_is_one_line(module, words):
     with ThreadPoolExecutor(1) as pool, pytest.raises(Exception, match=words) as caught:
-        pool.submit(export.model, module, PROBE).result()
+        pool.submit(onnx_export.onnx_bytes, module, PROBE).result()
     assert "\n" not in str(caught.value)
 
 
-def test_what_cannot_be_pickled_is_run_by_torch():
+def test_a_module_that_cannot_be_pickled_is_run_by_torch():
     encoder = rx.load_encoder(nn.Sequential(Hooked(), nn.AvgPool2d(4), nn.Flatten()))
     image = rx.load_image(torch.rand(3, 24, 20), encoder)
-    found, _ = aside(lambda: rx.Relax(masks=600).explain(encoder, image, seed=0))
-    assert found.provenance["ran"]["runtime"] == "torch"
+    explanation, _ = on_another_thread(lambda: rx.Relax(masks=600).explain(encoder, image, seed=0))
+    assert explanation.provenance["ran"]["runtime"] == "torch"
 
 
 @pytest.mark.parametrize("lack", ["raise MemoryError", "import os; os.kill(os.getpid(), 9)"])
-def test_too_little_memory_there_is_known_for_that(network, monkeypatch, lack):
-    lacking = f"from repeat_xai.encoders import export\ndef lack(*_): {lack}\nexport._here = lack; export.answer()"
-    monkeypatch.setattr(export, "ANSWERING", lacking)
+def test_too_little_memory_in_the_process_is_recognised(network, monkeypatch, lack):
+    program = f"from repeat_xai.encoders import onnx_export as room\ndef lack(*_): {lack}\nroom._export = lack\n"
+    lacking = program + "room.export_from_stdin()"
+    monkeypatch.setattr(onnx_export, "WORKER_CODE", lacking)
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError) as caught:
-        pool.submit(export.model, network, PROBE).result()
+        pool.submit(onnx_export.onnx_bytes, network, PROBE).result()
     assert lacks_memory(caught.value)
 
 
-def test_who_waits_is_told_that_it_was_abandoned_or_takes_too_long(network, monkeypatch):
-    monkeypatch.setattr(export, "ANSWERING", "import time; time.sleep(100)")
+def test_an_export_that_is_abandoned_or_takes_too_long_is_an_error(network, monkeypatch):
+    monkeypatch.setattr(onnx_export, "WORKER_CODE", "import time; time.sleep(100)")
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="abandoned") as caught:
-        waiting = pool.submit(export.model, network, PROBE)
-        assert until(lambda: export._at_work)
-        export.abandon()
+        waiting = pool.submit(onnx_export.onnx_bytes, network, PROBE)
+        assert until(lambda: onnx_export._processes)
+        onnx_export.abandon()
         waiting.result()
     assert not lacks_memory(caught.value)
-    monkeypatch.setattr(export, "LONGEST", 0.2)
+    monkeypatch.setattr(onnx_export, "MAX_SECONDS", 0.2)
     with ThreadPoolExecutor(1) as pool, pytest.raises(subprocess.TimeoutExpired):
-        pool.submit(export.model, network, PROBE).result()
-    assert not export._at_work
+        pool.submit(onnx_export.onnx_bytes, network, PROBE).result()
+    assert not onnx_export._processes
 
 
 def test_ctrl_c_does_not_reach_the_process(network, monkeypatch):
-    monkeypatch.setattr(export, "ANSWERING", "import os, sys; sys.exit(f'group {os.getpgid(0)}')")
+    monkeypatch.setattr(onnx_export, "WORKER_CODE", "import os, sys; sys.exit(f'group {os.getpgid(0)}')")
     with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match=r"group \d+") as caught:
-        pool.submit(export.model, network, PROBE).result()
+        pool.submit(onnx_export.onnx_bytes, network, PROBE).result()
     assert str(caught.value) != f"group {os.getpgid(0)}"
