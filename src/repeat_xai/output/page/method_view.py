@@ -93,7 +93,7 @@ def _movement(explanation: Explanation) -> str:
     if not explanation.hardly_moves:
         return sentence
     return (
-        f"{sentence} That is very little: photos usually change a trained encoder’s representation by 10 to 40\u00a0%. "
+        f"{sentence} That is very little: with most photos and a trained encoder it is 10 to 40\u00a0%. "
         "So these maps say little about the photo, however certain they look."
     )
 
