@@ -19,7 +19,7 @@ from hostile.tiff_cases import BITMAPS, GIFS, TIFFS
 from hostile.verdicts import Verdict, verdict_of_call
 from small_work import network, pictures
 
-from repeat_xai.app.photos import given
+from repeat_xai.app.photos import read_photo
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.types import Explanation
 
@@ -107,7 +107,7 @@ def test_evaluate_stores_the_reason_of_a_failure_in_the_row_of_the_image(photos,
 def test_the_app_refuses_a_bad_photo_in_one_line_without_its_path(cases, judge, tmp_path):
     for case in cases:
         path = case.make(tmp_path)
-        verdict = verdict_of_call(lambda path=path: given(path), seconds=10)
+        verdict = verdict_of_call(lambda path=path: read_photo(path), seconds=10)
         judge("images by command", verdict)
         thin = "eight by sixty thousand" in case.name  # too thin for the app's encoder of 224×224 pixels
         assert verdict.kind == ("refused" if thin else case.expected), (case.name, verdict.text)
