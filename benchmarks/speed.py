@@ -31,7 +31,7 @@ from relax_xai.relax import RELAX
 from skimage import data
 
 import repeat_xai as rx
-from repeat_xai.encoders import onnx
+from repeat_xai.encoders import onnx_export
 from repeat_xai.encoders.torch_encoder import full_precision
 from repeat_xai.engine.batches import CHUNKS
 from repeat_xai.engine.runtimes import fastest_convolutions
@@ -117,7 +117,7 @@ def alone(encoder, *, calls, batch):
     height, width = encoder.preprocessing.size
     if encoder.device.type == "cpu":
         pixels = torch.randn(batch, 3, height, width)
-        session = onnx.exported(encoder.module, {"images": pixels})
+        session = onnx_export.exported(encoder.module, {"images": pixels})
 
         def run(pixels):
             session({"images": pixels})

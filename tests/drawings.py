@@ -10,7 +10,7 @@ from repeat_xai.experiments.paper.figure_request import FigureRequest
 from repeat_xai.experiments.paper.presets import Preset
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.settings import Network
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.output.paper_figures import draw_figure
 

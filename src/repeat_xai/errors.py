@@ -1,5 +1,6 @@
 """The errors of this package, each in one line that says what is wrong and what to do."""
 
+import difflib
 import math
 import unicodedata
 from collections.abc import Iterable
@@ -66,16 +67,46 @@ def in_one_line(text: str) -> str:
     )
 
 
+MAX_LISTED_NAMES = 8
+"""Of more known names than this, an error shows only those that are spelled most like an unknown one."""
+
+MIN_SIMILARITY = 0.7
+"""Share of letters that two spellings must have in common to count as near: difflib's ratio."""
+
+
 def choose(name: str, value: object, known: Iterable[str]) -> None:
     """Raise a ConfigurationError unless a value is one of the known names.
+
+    Few known names are listed in the error. Of many, the nearest in spelling are named, where there are any.
 
     >>> choose("votes", "many", ("weighted", "binary"))
     Traceback (most recent call last):
     repeat_xai.errors.ConfigurationError: unknown votes 'many'; choose one of: weighted, binary
+    >>> choose("number", "thre", "one two three four five six seven eight nine".split())
+    Traceback (most recent call last):
+    repeat_xai.errors.ConfigurationError: unknown number 'thre'; did you mean three?
     """
     names = tuple(known)
     if value not in names:
-        raise ConfigurationError(f"unknown {name} '{value}'; choose one of: {', '.join(names)}")
+        near = nearest(str(value), names) if len(names) > MAX_LISTED_NAMES else []
+        advice = f"did you mean {' or '.join(near)}?" if near else f"choose one of: {', '.join(names)}"
+        raise ConfigurationError(f"unknown {name} '{value}'; {advice}")
+
+
+def nearest(value: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that are spelled much like a value: at most three, the most similar first.
+
+    Of names that are equally similar, the one that comes first among the known is first.
+
+    >>> nearest("rseize", ("resize", "crop", "normalise"))
+    ['resize']
+    """
+    matcher, ratios = difflib.SequenceMatcher(b=value), {}
+    for name in known:
+        matcher.set_seq1(name)
+        ratios[name] = matcher.ratio() if matcher.quick_ratio() > MIN_SIMILARITY else 0.0
+    ranked = sorted(ratios, key=lambda name: -ratios[name])[:3]
+    return [name for name in ranked if ratios[name] > MIN_SIMILARITY]
 
 
 def at_least(name: str, value: object, least: int, most: int = MAX_COUNT) -> None:

@@ -93,6 +93,7 @@ AT_MOST = {
     "Lime": {"samples": 24},
     "local_lipschitz": {"draws": 2},
     "max_sensitivity": {"draws": 2},
+    "RobustnessScore": {"draws": 2},
     "similarity_range": {"masks": 12},
 }
 """A snippet's budget: what is called → a number it is given, or the most it may be where it is given."""

@@ -200,7 +200,7 @@ def test_randomised_weights_are_the_same_on_every_device():
     network = nn.Sequential(nn.Conv2d(3, 8, 5), nn.ReLU(), nn.Flatten(), nn.LazyLinear(4))
     network(torch.zeros(1, 3, 16, 16))
     on_cpu, on_gpu = (
-        rx.metrics.randomised(rx.load_encoder(network, device=device, size=16)).module.state_dict()
+        rx.metrics.randomise_encoder(rx.load_encoder(network, device=device, size=16)).module.state_dict()
         for device in ("cpu", "cuda")
     )
     assert all(torch.equal(values, on_gpu[name].cpu()) for name, values in on_cpu.items())

@@ -16,7 +16,9 @@ import numpy as np, torch, repeat_xai as rx
 from repeat_xai import metrics
 from repeat_xai.data.poisons import separable
 from repeat_xai.methods.method_names import MethodSettings, parse
-from repeat_xai.metrics.detection.poison_detection import detection
+from repeat_xai.metrics.detection import detect_poison
+from repeat_xai.metrics.faithfulness import FaithfulnessScore
+from repeat_xai.metrics.robustness import RobustnessScore
 from repeat_xai.types import Task
 
 network = torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten())
@@ -149,10 +151,12 @@ MISTAKES = [
     ("MethodSettings().method('repeat:threshold=median')", "ConfigurationError", "threshold"),
     # Metrics and poisons
     ("metrics.mprt(small, encoder, [image], order='sideways', seed=0)", "ConfigurationError", "order"),
-    ("metrics.mprt(small, encoder, [image], of='votes', seed=0)", "ConfigurationError", "of"),
+    ("metrics.mprt(small, encoder, [image], map_name='votes', seed=0)", "ConfigurationError", "map_name"),
+    ("RobustnessScore(metric='lipschitz')", "ConfigurationError", "metric"),
+    ("FaithfulnessScore(curve='addition')", "ConfigurationError", "curve"),
     ("metrics.mprt(small, encoder, [image], randomise='half', seed=0)", "ConfigurationError", "randomise"),
     ("metrics.mprt(small, encoder, [image], seed=0)", "EncoderError", "layer"),
-    ("detection(torch.ones(9), torch.ones(8), share=0.5, seed=0)", "ConfigurationError", "images"),
+    ("detect_poison(torch.ones(9), torch.ones(8), share=0.5, seed=0)", "ConfigurationError", "images"),
     ("separable(np.ones((2, 8, 8, 3)), np.zeros(2, int), seed=0)", "ConfigurationError", "uint8"),
     ("separable(np.ones((2, 8, 8, 3), np.uint8), np.zeros(2, int), norm='l1', seed=0)", "ConfigurationError", "norm"),
 ]

@@ -22,7 +22,7 @@ from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
 from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.output.page import expect_free, explained
+from repeat_xai.output.page import expect_replaceable_page, write_explain_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare
 from repeat_xai.types import Explanation
 from repeat_xai.types.explanation import LITTLE_MOVEMENT
@@ -52,7 +52,7 @@ def interruptible() -> Iterator[None]:
 def explain_all(paths: Sequence[Path], folders: Sequence[ResultsFolder], out: Path, *, as_json: bool) -> int:
     """Explain images by one method or several, write comparisons and the page, and return the exit status."""
     failed = False
-    expect_free(out)
+    expect_replaceable_page(out)
     remove_old_drafts(out)
     with interruptible():
         json_line = explain_json if as_json else None
@@ -60,7 +60,7 @@ def explain_all(paths: Sequence[Path], folders: Sequence[ResultsFolder], out: Pa
         for by_method in zip(*outcomes, strict=True):
             if len(by_method) > 1 and not any(outcome.error for outcome in by_method):
                 failed |= not _write_comparison(by_method, out, as_json=as_json)
-        print_page(explained(outcomes, out), as_json=as_json)
+        print_page(write_explain_page(outcomes, out), as_json=as_json)
     return 1 if failed or any(outcome.error for by_image in outcomes for outcome in by_image) else 0
 
 

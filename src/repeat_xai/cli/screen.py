@@ -26,7 +26,7 @@ from repeat_xai.methods.provenance import configuration
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
-from repeat_xai.output.page import expect_free, screened
+from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
 from repeat_xai.output.screening import screen_images, statement
 
@@ -61,7 +61,7 @@ def screen(
     panel for each image. An interrupted run goes on when the same command is run again.
     """
     choose("aggregate", aggregate, AGGREGATES)
-    expect_free(out)
+    expect_replaceable_page(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
     folder = ResultsFolder(
@@ -95,10 +95,10 @@ def screen(
         closing(fill_with_progress(found.images, folder, json_line=line)) as outcomes,
         closing(fill_with_progress(others.images, known, json_line=line)) as reference_outcomes,
     ):
-        result, reference_scores, errors, table = screen_images(
+        result, reference_scores, failures, table = screen_images(
             outcomes, reference_outcomes, out, total=len(found.images), aggregate=aggregate, seed=seed, about=about
         )
         if not as_json:
             typer.echo(f"{statement(result)}: {table}")
-        print_page(screened(result, reference_scores, out, failed=errors), as_json=as_json)
-    raise typer.Exit(1 if errors else 0)
+        print_page(write_screen_page(result, reference_scores, out, failed=failures), as_json=as_json)
+    raise typer.Exit(1 if failures else 0)

@@ -1,1 +1,1 @@
-"""Encoders turn images into codes; each is loaded by its name, from a file, or made from a module."""
+"""Encoders turn images into codes. One is loaded by its name or from a file, or made from a torch module."""

@@ -1,4 +1,4 @@
-"""What an encoder may return: one code an image, in numbers that everything else can compute with."""
+"""Checks on what an encoder returns: one code for each image, in numbers that everything else can compute with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from repeat_xai.encoders.torch_state import undisturbed
+from repeat_xai.encoders.torch_state import settings_restored
 from repeat_xai.errors import EncoderError, lacks_memory, reason
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def features_of(run: Callable[[], object], name: str, *, device: torch.device) -> Tensor:
-    """Return the plain tensor that `run` makes of images; refuse anything else, or a failure, in one line.
+    """Return the plain tensor that `run` returns; raise an EncoderError if it fails or returns anything else.
 
-    Lack of memory is left as it is: with fewer images there may be enough.
+    An error that means too little memory is raised as it is: the caller may try again with fewer images.
     """
     try:
-        with undisturbed():
+        with settings_restored():
             features = run()
     except EncoderError:
         raise
@@ -29,12 +29,12 @@ def features_of(run: Callable[[], object], name: str, *, device: torch.device) -
         if lacks_memory(error):
             raise
         raise EncoderError(f"{name} fails: {reason(error)}") from error
-    return _plain(features, name, device=device)
+    return plain_tensor(features, name, device=device)
 
 
-def checked(codes: object, name: str, *, rows: int, device: torch.device) -> Float[Tensor, "rows dim"]:
-    """Return the codes if they are one for each of so many images; refuse them in one line if not."""
-    codes = _plain(codes, name, device=device)
+def checked_codes(codes: object, name: str, *, rows: int, device: torch.device) -> Float[Tensor, "rows dim"]:
+    """Return the codes if they are floating-point numbers with one row for each image; raise an EncoderError if not."""
+    codes = plain_tensor(codes, name, device=device)
     if codes.ndim != 2 or len(codes) != rows or not codes.shape[1]:
         raise EncoderError(
             f"{name}: returns {list(codes.shape)} for {rows} images, not one code per image [{rows}, dim]; "
@@ -45,13 +45,13 @@ def checked(codes: object, name: str, *, rows: int, device: torch.device) -> Flo
     return codes
 
 
-def _plain(codes: object, name: str, *, device: torch.device) -> Tensor:
-    """Return what an encoder gave if it is a tensor with a number in memory for each of its places."""
-    if not isinstance(codes, Tensor):
-        raise EncoderError(f"{name}: returns {type(codes).__name__}; wrap it so that it returns a tensor")
-    if codes.is_nested or codes.layout != torch.strided:  # a nested tensor has no shape to speak of
-        kind = "a nested tensor" if codes.is_nested else f"a tensor of layout {codes.layout}"
+def plain_tensor(output: object, name: str, *, device: torch.device) -> Tensor:
+    """Return an encoder's output if it is a dense tensor on the device; raise an EncoderError if not."""
+    if not isinstance(output, Tensor):
+        raise EncoderError(f"{name}: returns {type(output).__name__}; wrap it so that it returns a tensor")
+    if output.is_nested or output.layout != torch.strided:  # a nested tensor has no shape that could be checked
+        kind = "a nested tensor" if output.is_nested else f"a tensor of layout {output.layout}"
         raise EncoderError(f"{name}: returns {kind}; wrap it so that it returns a plain one")
-    if codes.device.type != device.type:
-        raise EncoderError(f"{name}: returns codes on {codes.device}, but its weights are on {device}")
-    return codes
+    if output.device.type != device.type:
+        raise EncoderError(f"{name}: returns codes on {output.device}, but its weights are on {device}")
+    return output

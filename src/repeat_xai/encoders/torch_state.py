@@ -1,4 +1,4 @@
-"""What torch keeps for the whole process, left as it was while an encoder's own code runs.
+"""Settings and random numbers that torch keeps for the whole process, restored after an encoder's own code has run.
 
 A module may do anything in its forward: set the default type, switch gradients off, seed the generators. Whoever
 explains it must neither suffer from that nor pass it on to the rest of the program.
@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 
-ALONE = threading.RLock()
-"""Captum hangs hooks on the network and draws from global generators: one at a time in a process."""
+GENERATOR_LOCK = threading.RLock()
+"""Held while the global generators are in use: restoring them in one thread would rewind them in another.
+
+Captum's methods hold it too, which register hooks on the network as well.
+"""
 
 
 def _set_default_device(device: torch.device) -> None:
@@ -26,7 +29,10 @@ def _set_default_device(device: torch.device) -> None:
 
 
 def _matmul_precision() -> str | None:
-    """The precision of products; None while torch's older and newer names for it disagree, and it reads neither."""
+    """Return the precision of matrix products, or None while torch's old and new settings for it contradict each other.
+
+    Torch then raises an error instead of reading either.
+    """
     try:
         return torch.get_float32_matmul_precision()
     except RuntimeError:
@@ -49,14 +55,15 @@ SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...] = (
     (partial(torch.is_autocast_enabled, "cpu"), partial(torch.set_autocast_enabled, "cpu")),
     (partial(torch.is_autocast_enabled, "cuda"), partial(torch.set_autocast_enabled, "cuda")),
 )
-"""How each setting is read, and how it is set."""
+"""For each setting the function that reads it and the function that sets it."""
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Put torch's settings back after the block, in which an encoder runs, and make errors of what would end more.
+def settings_restored() -> Iterator[None]:
+    """Restore torch's settings after the block, and turn exceptions that would end the program into a RuntimeError.
 
-    Ctrl-C passes. The generators of random numbers are left to `generators_kept`: other threads use them too.
+    A KeyboardInterrupt passes. The generators of random numbers are left to `generators_restored`, because other
+    threads use them too.
     """
     before = [read() for read, _ in SETTINGS]
     try:
@@ -70,21 +77,25 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def generators_kept(device: torch.device) -> Iterator[None]:
-    """Leave the global generators of torch, numpy and Python as they were before the block; one block at a time."""
-    with ALONE, torch.random.fork_rng([device] if device.type == "cuda" else []):
-        numpys, pythons = np.random.get_state(), random.getstate()
+def generators_restored(device: torch.device) -> Iterator[None]:
+    """Restore the global generators of torch, numpy and Python after the block; one thread at a time."""
+    with GENERATOR_LOCK, torch.random.fork_rng([device] if device.type == "cuda" else []):
+        numpy_state, python_state = np.random.get_state(), random.getstate()
         try:
             yield
         finally:
-            np.random.set_state(numpys)
-            random.setstate(pythons)
+            np.random.set_state(numpy_state)
+            random.setstate(python_state)
 
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's and numpy's global generators set for the block, and as they were after it; one block at a time."""
-    with generators_kept(device):
+    """Seed the global generators of torch and numpy for the block, and restore them after it; one thread at a time.
+
+    Only the generators of the CPU and of the device are seeded: torch.manual_seed would seed those of every GPU, which
+    are not restored.
+    """
+    with generators_restored(device):
         torch.default_generator.manual_seed(seed)
         if device.type == "cuda":
             torch.cuda.default_generators[device.index or 0].manual_seed(seed)

@@ -1,4 +1,4 @@
-"""A file of weights → tensors, without running what is in it, and tensors → a module they must fit."""
+"""Files of weights: read without running code that is in them, and loaded into a module that they must fit."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from repeat_xai.errors import EncoderError, OutputError, reason
 from repeat_xai.files.reading import open_regular
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "teacher", "student")
-"""Keys under which training scripts tuck the weights away."""
-DEEPEST = 8
-"""How many of them may lie in each other: a state dict may contain itself."""
-MOST_SHARED = 4
-"""Times over that tensors may share the bytes of their file, as tied layers do."""
-SMALL = 2**20
-"""Bytes that tensors may take whatever the file holds."""
+"""Keys under which training scripts save the weights."""
+MAX_WRAPPERS = 8
+"""Number of such keys that may lie in each other: a state dict may contain itself."""
+MAX_SHARING = 4
+"""How often tensors may share the bytes of their file, as tied layers do."""
+HARMLESS_BYTES = 2**20
+"""Size that tensors may have, however small their file is."""
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Weights by name from a safetensors file or a torch state dict; a pickle that would run code is refused."""
+    """Return the tensors of a safetensors file or a torch state dict by name; refuse a pickle that would run code."""
     try:
         with open_regular(path) as file:
             size, start = os.fstat(file.fileno()).st_size, file.read(9)
@@ -58,24 +58,27 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     except Exception as error:  # torch meets damaged files with errors of every kind
         raise EncoderError(f"{path}: cannot be read as weights ({reason(error)})") from error
     tensors = _unwrapped(path, content)
-    if sum(tensor.nbytes for tensor in tensors.values()) > MOST_SHARED * size + SMALL:
+    if sum(tensor.nbytes for tensor in tensors.values()) > MAX_SHARING * size + HARMLESS_BYTES:
         raise EncoderError(f"{path}: its tensors claim more values than the file holds; save the module's state_dict()")
     return tensors
 
 
-def described(weights: str | Path | None, *, default: str = "") -> str:
-    """What the provenance says of an encoder's weights: a file by its name and content, a folder by its files."""
+def describe_weights(weights: str | Path | None, *, default: str = "") -> str:
+    """Return how provenance names an encoder's weights: a file by its name and SHA-256, a folder by its files."""
     if isinstance(weights, Path) and weights.is_dir():
-        found = sorted(weights.glob("*.safetensors")) or sorted(weights.glob("*.bin"))
-        return " and ".join(described(file) for file in (weights / "config.json", *found))
+        tensors = sorted(weights.glob("*.safetensors")) or sorted(weights.glob("*.bin"))
+        return " and ".join(describe_weights(file) for file in (weights / "config.json", *tensors))
     if isinstance(weights, Path):
         with open_regular(weights) as file:
             return f"{weights.name} (sha256 {hashlib.file_digest(file, 'sha256').hexdigest()[:16]})"
     return weights or default
 
 
-def fit(module: nn.Module, weights: Mapping[str, Tensor], *, allowed: Collection[str], origin: str) -> None:
-    """Load every tensor the module needs; a missing, misshapen or unknown one is an error, one in `allowed` is not."""
+def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, allowed: Collection[str], origin: str) -> None:
+    """Load every tensor that the module needs; raise an EncoderError if one is missing, misshapen or unknown.
+
+    `allowed` names tensors that may be there although the module has no use for them, such as those of a classifier.
+    """
     needed = module.state_dict()
     missing = [k for k in needed if k not in weights and not k.endswith("num_batches_tracked")]
     unknown = [k for k in weights if k not in needed and k not in allowed]
@@ -96,16 +99,16 @@ def fit(module: nn.Module, weights: Mapping[str, Tensor], *, allowed: Collection
 
 
 def _expect_not_packed(path: Path, size: int) -> None:
-    """Refuse a ZIP file that unpacks to far more than it is: torch packs nothing but the code of scripts."""
+    """Refuse a ZIP file that unpacks to far more than its size: torch compresses nothing but the code of scripts."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > MOST_SHARED * size + SMALL:
+            if sum(entry.file_size for entry in archive.infolist()) > MAX_SHARING * size + HARMLESS_BYTES:
                 raise EncoderError(f"{path}: is packed, as no file of weights is; unpack it first")
 
 
 def _unwrapped(path: Path, content: Any) -> dict[str, Tensor]:
-    """The tensors by name, taken out of whatever a training script has wrapped around them."""
-    for _ in range(DEEPEST):
+    """Return the tensors by name, taken out of what a training script has wrapped around them."""
+    for _ in range(MAX_WRAPPERS):
         inner = next((w for w in WRAPPERS if w in content), None) if isinstance(content, Mapping) else None
         content = content if inner is None else content[inner]
     plain = isinstance(content, Mapping) and all(isinstance(k, str) and in_memory(v) for k, v in content.items())
@@ -116,7 +119,7 @@ def _unwrapped(path: Path, content: Any) -> dict[str, Tensor]:
 
 
 def in_memory(value: object) -> bool:
-    """Whether the value is a tensor with a number in memory for each of its places."""
+    """Return whether the value is a tensor that holds a number in memory for each of its elements."""
     if not isinstance(value, Tensor) or value.layout != torch.strided:
         return False
     return not (value.is_meta or value.is_quantized or value.is_nested)

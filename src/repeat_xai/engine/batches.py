@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from repeat_xai.encoders.calls import add_calls, metering
-from repeat_xai.encoders.codes import checked
+from repeat_xai.encoders.codes import checked_codes
 from repeat_xai.engine.kernels import Cosine, Kernel
 from repeat_xai.engine.masks import Basis, Draws, Grid, sent
 from repeat_xai.engine.precision import rounding
@@ -236,7 +236,7 @@ class Engine:
             if copies == 1:
                 raise EncoderError(f"{name}: out of memory on a single image of {image}") from error
             raise _TooManyError(copies) from error
-        codes = checked(codes, name, rows=copies, device=self.device)
+        codes = checked_codes(codes, name, rows=copies, device=self.device)
         self.code_length = self.code_length or codes.shape[1]
         if codes.shape[1] != self.code_length:
             raise EncoderError(f"{name}: returns codes of {self.code_length} values, then of {codes.shape[1]}")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
-from repeat_xai.encoders import onnx
+from repeat_xai.encoders import onnx_export
 from repeat_xai.encoders.torch_encoder import TorchEncoder, evaluating, full_precision
 from repeat_xai.encoders.weights import in_memory
 from repeat_xai.engine.masks import Basis, Draws
@@ -162,7 +162,7 @@ def _exported(encoder: TorchEncoder, basis: Basis, shape: torch.Size, chunk: int
     """Return the encoder exported to ONNX Runtime together with the masking; by default plain torch if that fails."""
     module = _module(encoder, basis.rows.dtype)
     try:
-        run = onnx.exported(_Exportable(module, basis), _tensors(_probe(basis, shape, chunk)))
+        run = onnx_export.exported(_Exportable(module, basis), _tensors(_probe(basis, shape, chunk)))
     except EncoderError as error:
         if encoder.runtime == "auto":
             return eager(encoder, basis.rows.dtype)

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from repeat_xai.encoders.calls import uncounted
-from repeat_xai.encoders.codes import checked, features_of
-from repeat_xai.encoders.torch_state import generators_kept, undisturbed
+from repeat_xai.encoders.codes import checked_codes, features_of
+from repeat_xai.encoders.torch_state import generators_restored, settings_restored
 from repeat_xai.engine.runtimes import remembered
 from repeat_xai.errors import EncoderError
 from repeat_xai.types import Encoder
@@ -40,7 +40,7 @@ class Behaviour(NamedTuple):
     @contextmanager
     def isolated(self) -> Iterator[None]:
         """Run the encoder in the block so that torch's settings and, if it draws, the generators stay as they are."""
-        with undisturbed(), generators_kept(self.device) if self.draws else nullcontext():
+        with settings_restored(), generators_restored(self.device) if self.draws else nullcontext():
             yield
 
 
@@ -64,7 +64,7 @@ def behaviour_of(encoder: Encoder, shape: torch.Size) -> Behaviour:
 def _observed(encoder: Encoder, shape: torch.Size) -> Behaviour:
     """Encode one image twice: first in a batch of two, then last in another batch of two."""
     images = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0)).to(encoder.device, encoder.dtype)
-    with uncounted(), generators_kept(encoder.device):
+    with uncounted(), generators_restored(encoder.device):
         before = _generators(encoder.device)
         first, second = (_codes(encoder, images[list(pair)]) for pair in ((0, 1), (2, 0)))
         draws = _generators(encoder.device) != before
@@ -85,7 +85,7 @@ def _codes(encoder: Encoder, images: Tensor) -> Tensor | None:
     try:
         with torch.no_grad():
             features = features_of(lambda: encoder(images), encoder.name, device=encoder.device)
-        return checked(features, encoder.name, rows=len(images), device=encoder.device).clone()
+        return checked_codes(features, encoder.name, rows=len(images), device=encoder.device).clone()
     except Exception:  # also lack of memory
         return None
 

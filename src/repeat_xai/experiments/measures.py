@@ -1,9 +1,8 @@
 """Measures turn an explained image, or its code, into the numbers of a row.
 
-MapScores      every metric of its maps, for importance and uncertainty and for weighted and binary votes
-Codes          its code, for detection by codes alone
-Robustness     how far its map moves when the image is disturbed
-Faithfulness   how similar its code stays as the most important pixels are removed, or added
+MapScores       every metric of its maps, for importance and uncertainty and for weighted and binary votes
+Codes           its code, for detection by codes alone
+EncoderScores   one metric of the encoder and the method, such as robustness
 """
 
 from __future__ import annotations
@@ -11,18 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, final, runtime_checkable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 
 from repeat_xai.encoders.calls import metering
-from repeat_xai.errors import ConfigurationError, RepeatError, at_least
+from repeat_xai.errors import ConfigurationError, RepeatError
 from repeat_xai.methods.base import Method
-from repeat_xai.metrics import METRICS, deletion, local_lipschitz
+from repeat_xai.metrics import EncoderMetric, EncoderScore, map_metrics
 from repeat_xai.metrics.detection import AGGREGATES
-from repeat_xai.metrics.emprt import entropy
-from repeat_xai.metrics.shaken import Numbers
+from repeat_xai.metrics.emprt import resolved_entropy
 from repeat_xai.types import Encoder, Explanation, Image, Task
 
 if TYPE_CHECKING:
@@ -116,14 +114,15 @@ def score_maps(stored: Mapping[str, Tensor], segmentation: Bool[Tensor, "height 
     maps = dict(stored)
     if (share := stored.get("vote_share")) is not None:
         maps["vote_variance"] = share * (1 - share)
-    names = [*METRICS, "resolved_entropy", *AGGREGATES]
+    metrics = map_metrics()
+    names = [*metrics, "resolved_entropy", *AGGREGATES]
     undefined = {f"{name}.{kind}": math.nan for name in names for kind in ("importance", "uncertainty", *maps)}
     stack = torch.stack(list(maps.values()))
-    columns = {name: metric(stack) for name, metric in METRICS.items() if metric.needs == "maps"}
-    columns["resolved_entropy"] = entropy(stack)
+    columns = {name: metric(stack) for name, metric in metrics.items() if metric.needs == "map"}
+    columns["resolved_entropy"] = resolved_entropy(stack)
     columns |= {name: aggregate(stack) for name, aggregate in AGGREGATES.items()}
-    for metric in METRICS.values():
-        if segmentation is not None and metric.needs == "masks":
+    for metric in metrics.values():
+        if segmentation is not None and metric.needs == "segmentation":
             with suppress(ConfigurationError):  # the maps may have fewer pixels than the metric counts
                 columns[metric.name] = metric(stack, segmentation.expand_as(stack))
     return undefined | {
@@ -158,44 +157,35 @@ class Codes:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Robustness:
-    """The local Lipschitz estimate of importance."""
+class EncoderScores:
+    """The values of one metric of the encoder and the method."""
 
     explains: ClassVar[bool] = True
 
-    draws: int = 200
-    numbers: Numbers = "fresh"
+    metric: str
+    score: EncoderScore
+    """Computes the metric. It is held here, and not looked up by the metric's name, so that its options are part of the
+    row's key and that a metric of the user's own runs in other processes, too."""
 
-    def __post_init__(self) -> None:
-        at_least("draws", self.draws, 1)
+    @staticmethod
+    def of(metric: EncoderMetric) -> EncoderScores:
+        """Return the measure of a metric with its default options."""
+        return EncoderScores(metric=metric.name, score=metric.score)
+
+    def with_draws(self, draws: int) -> EncoderScores:
+        """Return the measure with another number of draws, if the metric has draws."""
+        score = self.score
+        if is_dataclass(score) and not isinstance(score, type) and "draws" in {field.name for field in fields(score)}:
+            return replace(self, score=replace(score, draws=draws))
+        return self
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
     ) -> Iterator[tuple[Subject, Measured]]:
         def measure(image: Image) -> Measured:
             with metering() as meter:
-                value = local_lipschitz(method, encoder, image, draws=self.draws, numbers=self.numbers, seed=seed)
-            return Measured(scores={"local_lipschitz.importance": value}, calls=meter.calls, seconds=meter.seconds)
-
-        return measure_each(tasks, measure)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Faithfulness:
-    """The area under the curve of how similar the code stays."""
-
-    explains: ClassVar[bool] = True
-
-    way: Literal["deletion", "insertion"] = "deletion"
-
-    def __call__(
-        self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[Subject, Measured]]:
-        def measure(image: Image) -> Measured:
-            with metering() as meter:
-                importance = method(encoder, image, seed=seed).importance
-                area = deletion(encoder, image, importance, way=self.way).area
-            return Measured(scores={f"{self.way}.importance": area}, calls=meter.calls, seconds=meter.seconds)
+                values = self.score(method, encoder, image, seed=seed)
+            scores = {f"{self.metric}.{kind}": value for kind, value in values.items()}
+            return Measured(scores=scores, calls=meter.calls, seconds=meter.seconds)
 
         return measure_each(tasks, measure)

@@ -15,7 +15,7 @@ from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.experiments.measures import MapScores, Measure
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.provenance import configuration
-from repeat_xai.metrics.randomisation import Randomise, randomised
+from repeat_xai.metrics.randomisation import Randomise, randomise_encoder
 from repeat_xai.types import Encoder
 from repeat_xai.version import __version__
 
@@ -55,7 +55,7 @@ class Network:
         encoder = self._loaded(self.size, device)
         if self.fit is not None and encoder.preprocessing.size != (self.fit, self.fit):
             encoder = self._loaded(self.fit, device)
-        return encoder if self.randomise is None else randomised(encoder, self.randomise)
+        return encoder if self.randomise is None else randomise_encoder(encoder, self.randomise)
 
     def _loaded(self, size: int | None, device: str) -> Encoder:
         return load_encoder(

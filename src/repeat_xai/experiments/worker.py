@@ -18,7 +18,7 @@ from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
 from repeat_xai.experiments.measures import MapScores, Measured, Subject, score_maps
 from repeat_xai.experiments.settings import Network, Setting, key_of
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.types import Encoder, Task
 
 
@@ -73,7 +73,7 @@ class Worker:
         tasks = (self._task(setting, description, number) for number in numbers)
         for subject, measured in setting.measure(encoder, setting.method, tasks, seed=setting.seed):
             image = dataset.keys[subject.number]
-            if self.maps is not None and self.maps.grows and measured.explanation is not None:
+            if self.maps is not None and self.maps.writable and measured.explanation is not None:
                 try:
                     key, explanation = key_of(description, image), measured.explanation
                     self.maps.write(key, image, explanation, calls=measured.calls, seconds=measured.seconds)

@@ -88,8 +88,8 @@ class Screened(NamedTuple):
 
     ranked: Ranked
     reference: list[Score]
-    errors: list[RepeatError]
-    """The reasons why images, or reference images, could not be explained."""
+    failures: list[Failure]
+    """Images and reference images that could not be explained."""
     table: Path
 
 
@@ -131,8 +131,7 @@ def screen_images(
             write_partial()
         raise
     result = ranked(scores, reference, seed=seed)._replace(failures=failures)
-    errors = [failure.error for failure in (*failures, *reference_failures)]
-    return Screened(result, reference, errors, write(result, folder, about))
+    return Screened(result, reference, [*failures, *reference_failures], write(result, folder, about))
 
 
 def _collect(outcome: ImageOutcome, scores: list[Score], failures: list[Failure], *, aggregate: str) -> None:

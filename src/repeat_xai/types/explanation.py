@@ -19,7 +19,7 @@ from repeat_xai.files.reading import json_object
 from repeat_xai.types.images import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int8
+    from jaxtyping import Bool, Float, Int8
     from matplotlib.figure import Figure
 
     Map = Float[Tensor, "height width"]
@@ -111,12 +111,16 @@ class Explanation:
             raise ConfigurationError("this method does not measure its uncertainty; use Repeat, Relax or Spread")
         return self.uncertainty
 
+    def certain_half(self) -> Bool[Tensor, "height width"]:
+        """Return which pixels have an uncertainty of at most the median of the map: the more certain half of them."""
+        return self.known_uncertainty <= self.known_uncertainty.median()
+
     def certain_importance(self) -> Map:
         """Return importance with the less certain half of the pixels set to zero.
 
         Pixels whose uncertainty is at most the median of the map are kept. This is U-RELAX if the method is RELAX.
         """
-        return self.importance * (self.known_uncertainty <= self.known_uncertainty.median())
+        return self.importance * self.certain_half()
 
     def plot(self, path: str | Path | None = None, *, level: float = 0.95) -> Figure:
         """Draw photo, importance, uncertainty and verdict side by side, and return the figure.

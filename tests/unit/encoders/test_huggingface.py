@@ -1,4 +1,4 @@
-"""Vision models of transformers, tiny and untrained, saved to a folder as their makers save them."""
+"""Vision models of transformers, tiny and untrained, loaded by name from folders that `save_pretrained` wrote."""
 
 import hashlib
 import logging
@@ -17,18 +17,18 @@ images = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 
 
 def output(folder, *, tower=lambda model: model, batch=images, **options):
-    """What the class in the folder's own configuration gives, without this package."""
+    """Return the output of the class that the folder's configuration names, without this package."""
     kind = getattr(transformers, transformers.AutoConfig.from_pretrained(folder).architectures[0])
     with torch.no_grad():
         return tower(kind.from_pretrained(folder).eval())(pixel_values=batch, **options)
 
 
 def by_pillow(kind):
-    """The image processor that resizes by Pillow, which transformers 5 gives a name of its own."""
+    """Return the image processor that resizes by Pillow, which transformers 5 calls by another name."""
     return getattr(transformers, f"{kind}Pil", getattr(transformers, kind))
 
 
-def seen(processor, photo):
+def pixels_of(processor, photo):
     return torch.as_tensor(processor(images=photo, return_tensors="pt")["pixel_values"][0])
 
 
@@ -74,21 +74,21 @@ def test_codes_are_those_of_the_model_called_directly(folder, kind, pool, prefix
             close(rx.load_encoder(f"hf:{folder(kind)}", pool=pool)(images), expected[pool])
 
 
-def test_of_two_towers_only_one_is_loaded(folder):
+def test_only_the_vision_tower_is_loaded(folder):
     for kind in ("clip", "siglip"):
         module = rx.load_encoder(f"hf:{folder(kind)}").module
         assert not [name for name, _ in module.named_parameters() if "text" in name]
 
 
-def test_a_classifier_is_left_out(folder):
+def test_a_classifier_is_not_part_of_the_encoder(folder):
     encoder = rx.load_encoder(f"hf:{folder('resnet')}")
     theirs = output(folder("resnet"), tower=lambda model: model.resnet)
     close(encoder(images), theirs.pooler_output.flatten(1))
     assert encoder.pool == "avg"
 
 
-def test_mae_sees_every_patch_in_order(folder):
-    """The same weights in a plain ViT, which neither masks nor shuffles."""
+def test_mae_is_shown_every_patch_in_order(folder):
+    """Its codes are those of a plain ViT with the same weights, which neither masks nor shuffles."""
     network = transformers.ViTMAEForPreTraining.from_pretrained(folder("mae"))
     config = transformers.ViTConfig(**SMALL, **SEEN)
     plain = transformers.ViTModel(config, add_pooling_layer=False).eval()
@@ -122,7 +122,7 @@ PHOTOS = [data.coffee(), data.coffee().transpose(1, 0, 2).copy(), data.astronaut
     ],
 )
 def test_pixels_are_those_of_the_models_own_processor(tmp_path, folder, kind, options):
-    """The same where Pillow resizes for it; torchvision rounds elsewhere, by up to 9 of 255 levels in a few pixels."""
+    """They are the same where it resizes by Pillow; torchvision differs by up to 9 of 255 levels in a few pixels."""
     shutil.copytree(folder("convnext"), tmp_path, dirs_exist_ok=True)
     own = getattr(transformers, kind)(**options)
     own.save_pretrained(tmp_path)
@@ -130,23 +130,23 @@ def test_pixels_are_those_of_the_models_own_processor(tmp_path, folder, kind, op
     std = torch.tensor(encoder.preprocessing.std)[:, None, None]
     for photo in PHOTOS:
         pixels = rx.load_image(photo, encoder).pixels
-        torch.testing.assert_close(pixels, seen(by_pillow(kind)(**options), photo), atol=1e-5, rtol=1e-5)
-        levels = ((pixels - seen(own, photo)) * std).abs() * 255
+        torch.testing.assert_close(pixels, pixels_of(by_pillow(kind)(**options), photo), atol=1e-5, rtol=1e-5)
+        levels = ((pixels - pixels_of(own, photo)) * std).abs() * 255
         assert (levels.max() < 10, levels.mean() < 0.25) == (True, True)
 
 
-def test_a_crop_that_cannot_be_centred_is_off_by_a_pixel(tmp_path, folder):
-    """A photo 335 wide is cropped to 224 from its 56th column, as by torchvision, and by transformers from its 55th."""
+def test_a_crop_that_cannot_be_centred_starts_a_pixel_later(tmp_path, folder):
+    """A photo 335 wide is cropped to 224 from column 56, as torchvision does; transformers crops from column 55."""
     shutil.copytree(folder("clip"), tmp_path, dirs_exist_ok=True)
     transformers.CLIPImageProcessor().save_pretrained(tmp_path)
     encoder = rx.load_encoder(f"hf:{tmp_path}", weights="random")
     pixels = rx.load_image(data.rocket(), encoder).pixels
-    theirs = seen(by_pillow("CLIPImageProcessor")(), data.rocket())
+    theirs = pixels_of(by_pillow("CLIPImageProcessor")(), data.rocket())
     torch.testing.assert_close(pixels[..., :-1], theirs[..., 1:], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["dinov2", "vit", "clip", "siglip", "mae", "beit", "swin", "convnext"])
-def test_another_size_is_what_the_model_makes_of_it(folder, kind):
+def test_codes_at_another_size_are_those_of_the_model(folder, kind):
     encoder = rx.load_encoder(f"hf:{folder(kind)}", size=48, pool="none")
     resize = {"dinov2": 54, "clip": 54, "beit": (54, 54), "convnext": 54}.get(kind, (48, 48))
     assert (encoder.preprocessing.size, encoder.preprocessing.resize) == ((48, 48), resize)
@@ -171,7 +171,7 @@ def test_gradients_reach_the_image(folder):
 
 
 @pytest.mark.parametrize("kind", ["dinov2", "siglip", "mae"])
-def test_they_are_explained(folder, kind):
+def test_models_are_explained_and_exported(folder, kind):
     encoder = rx.load_encoder(f"hf:{folder(kind)}", device="cpu")
     image = rx.load_image(data.coffee(), encoder)
     method = rx.Repeat(estimator="exact", base=rx.Relax(masks=32), repeats=2)
@@ -186,7 +186,7 @@ def test_they_are_explained(folder, kind):
     torch.testing.assert_close(a.importance, b.importance, atol=1e-4, rtol=0)
 
 
-def test_untrained_it_is_always_the_same_and_the_callers_draws_stay_theirs(folder):
+def test_an_untrained_model_is_always_the_same_and_leaves_the_generator_alone(folder):
     torch.manual_seed(5)
     state = torch.get_rng_state()
     first, second = (rx.load_encoder(f"hf:{folder('vit')}", weights="random") for _ in range(2))
@@ -197,15 +197,15 @@ def test_untrained_it_is_always_the_same_and_the_callers_draws_stay_theirs(folde
     assert first.weights == "random"
 
 
-def test_a_folder_is_known_by_its_content(folder, tmp_path):
-    found = rx.load_encoder(f"hf:{folder('vit')}").weights
+def test_weights_name_the_content_of_a_folder(folder, tmp_path):
+    weights = rx.load_encoder(f"hf:{folder('vit')}").weights
     for file in ("config.json", "model.safetensors"):
         digest = hashlib.sha256((folder("vit") / file).read_bytes()).hexdigest()
-        assert f"{file} (sha256 {digest[:16]})" in found
+        assert f"{file} (sha256 {digest[:16]})" in weights
     copy = shutil.copytree(folder("vit"), tmp_path / "copy")
-    assert rx.load_encoder(f"hf:{copy}").weights == found
+    assert rx.load_encoder(f"hf:{copy}").weights == weights
     transformers.ViTModel(transformers.ViTConfig(**SMALL, **SEEN)).save_pretrained(copy)
-    assert rx.load_encoder(f"hf:{copy}").weights != found
+    assert rx.load_encoder(f"hf:{copy}").weights != weights
 
 
 def test_half_precision_checkpoints_are_run_in_full(folder, tmp_path):
@@ -214,7 +214,7 @@ def test_half_precision_checkpoints_are_run_in_full(folder, tmp_path):
     assert rx.load_encoder(f"hf:{copy}").dtype == torch.float32
 
 
-def test_a_checkpoint_of_older_days(folder, tmp_path):
+def test_a_checkpoint_without_safetensors_is_loaded(folder, tmp_path):
     copy = shutil.copytree(folder("vit"), tmp_path / "old")
     torch.save(safetensors.torch.load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
     (copy / "model.safetensors").unlink()
@@ -223,7 +223,7 @@ def test_a_checkpoint_of_older_days(folder, tmp_path):
     assert "pytorch_model.bin (sha256" in old.weights
 
 
-def test_weights_of_the_pooling_may_be_lacking_unless_they_are_wanted(folder, tmp_path, capfd):
+def test_weights_of_the_pooling_may_be_missing_unless_it_is_used(folder, tmp_path, capfd):
     copy = shutil.copytree(folder("vit"), tmp_path / "copy")
     bare = transformers.ViTModel(transformers.ViTConfig(**SMALL, **SEEN), add_pooling_layer=False).eval()
     bare.save_pretrained(copy)
@@ -237,3 +237,18 @@ def test_weights_of_the_pooling_may_be_lacking_unless_they_are_wanted(folder, tm
         close(encoder(images), bare(images).last_hidden_state[:, 0])
     with pytest.raises(rx.RepeatError, match="no weights for it"):
         rx.load_encoder(f"hf:{copy}", pool="head")
+
+
+def test_a_preprocessing_replaces_that_of_the_image_processor(folder, tmp_path):
+    """A folder without an image processor needs one."""
+    preprocessing = rx.Preprocessing(size=(48, 40), resize=(48, 40), mean=(0.5,) * 3, std=(0.25,) * 3)
+    copy = shutil.copytree(folder("vit"), tmp_path / "copy")
+    (copy / "preprocessor_config.json").unlink()
+    with pytest.raises(rx.RepeatError, match="give a preprocessing"):
+        rx.load_encoder(f"hf:{copy}")
+    encoder = rx.load_encoder(f"hf:{copy}", preprocessing=preprocessing)
+    assert (encoder.preprocessing, encoder.pool) == (preprocessing, "cls")
+    assert encoder(torch.randn(2, 3, 48, 40)).shape == (2, 32)
+    grey = rx.Preprocessing(size=(32, 32), resize=32, mean=(0.5,), std=(0.25,))
+    with pytest.raises(rx.errors.ConfigurationError, match="takes no images"):
+        rx.load_encoder(f"hf:{copy}", preprocessing=grey)

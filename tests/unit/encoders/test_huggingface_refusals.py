@@ -1,4 +1,4 @@
-"""What cannot be loaded from a folder or the hub is refused in one line."""
+"""Models of transformers that cannot be loaded from a folder or the hub are refused in one line."""
 
 import json
 import os
@@ -22,8 +22,8 @@ class Evil:
         return (print, ("code that must not run",))
 
 
-def spoilt(folder, path, kind):
-    """A copy of a good folder with one thing wrong."""
+def faulty_copy(folder, path, kind):
+    """Return a copy of a good folder that has one fault."""
     if kind == "missing":
         return path / "missing"
     good = {"text": "bert", "film": "video"}.get(kind, "vit")
@@ -87,8 +87,8 @@ def spoilt(folder, path, kind):
         ("vit", {"size": 4}, "takes no images of 4×4"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_one_line(folder, tmp_path, capfd, kind, options, message):
-    path = spoilt(folder, tmp_path, kind)
+def test_a_faulty_folder_is_refused_in_one_line(folder, tmp_path, capfd, kind, options, message):
+    path = faulty_copy(folder, tmp_path, kind)
     capfd.readouterr()
     with pytest.raises(rx.RepeatError, match=message) as caught:
         rx.load_encoder(f"hf:{path}", **options)
@@ -96,7 +96,7 @@ def test_what_cannot_be_used_is_refused_in_one_line(folder, tmp_path, capfd, kin
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_class_token_where_there_is_none(folder):
+def test_a_pooling_that_the_model_does_not_have_is_refused(folder):
     for kind in ("siglip", "swin", "convnext"):
         with pytest.raises(rx.RepeatError, match="class token"):
             rx.load_encoder(f"hf:{folder(kind)}", pool="cls")
@@ -104,7 +104,7 @@ def test_a_class_token_where_there_is_none(folder):
         rx.load_encoder(f"hf:{folder('mae')}", pool="head")
 
 
-def test_without_the_hub_a_name_is_refused_at_once(monkeypatch):
+def test_without_the_hub_a_name_is_refused(monkeypatch):
     def unreachable(*args, **options):
         raise ConnectionError("no route")
 
@@ -113,7 +113,7 @@ def test_without_the_hub_a_name_is_refused_at_once(monkeypatch):
         rx.load_encoder("hf:nobody/has-this-model")
 
 
-def test_without_transformers_it_says_what_to_install(monkeypatch, folder):
+def test_without_transformers_the_error_names_what_to_install(monkeypatch, folder):
     where = folder("vit")
     for library in ("transformers", "transformers.utils"):
         monkeypatch.setitem(sys.modules, library, None)
@@ -145,27 +145,27 @@ def test_a_model_in_the_cache_is_loaded_without_the_hub(folder, tmp_path):
     assert (done.stdout, done.stderr) == (f"hf:someone/tiny someone/tiny at commit {commit}\n", "")
 
 
-def indexed(path):
-    """An index of the weights that names a file above the folder."""
+def name_a_file_outside(path):
+    """Write an index of the weights that names a file above the folder."""
     (path / "model.safetensors").rename(path.parent / "secret.safetensors")
     index = {"metadata": {}, "weight_map": {"layernorm.weight": "../secret.safetensors"}}
     (path / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-def linked(path):
+def link_to_a_file_outside(path):
     (path / "model.safetensors").rename(path.parent / "secret.safetensors")
     (path / "model.safetensors").symlink_to("../secret.safetensors")
 
 
-def fifo(path):
+def make_a_fifo(path):
     (path / "model.safetensors").unlink()
     os.mkfifo(path / "model.safetensors")
 
 
 HOSTILE = {
-    "an index that leads out": (indexed, "leads out of the folder"),
-    "a link that leads out": (linked, "leads out of the folder"),
-    "a FIFO": (fifo, "'model.safetensors' is not a regular file"),
+    "an index that leads out": (name_a_file_outside, "leads out of the folder"),
+    "a link that leads out": (link_to_a_file_outside, "leads out of the folder"),
+    "a FIFO": (make_a_fifo, "'model.safetensors' is not a regular file"),
     "a configuration nested deep": (
         lambda path: (path / "config.json").write_text('{"a":' * 50_000 + "1" + "}" * 50_000),
         "nested too deep",
@@ -177,7 +177,7 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_folder_opens_nothing_outside_itself(kind, folder, tmp_path):
     spoil, message = HOSTILE[kind]
-    spoil(spoilt(folder, tmp_path / "model", kind))
+    spoil(faulty_copy(folder, tmp_path / "model", kind))
     with pytest.raises(rx.RepeatError, match=f"cannot be read as a model of transformers .*{message}") as caught:
         rx.load_encoder(f"hf:{tmp_path / 'model'}")
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Encoders by ONNX Runtime: files of one's own, and torch's own networks exported."""
+"""Encoders run by ONNX Runtime: networks in ONNX files, and torch modules that are exported."""
 
 import sys
 import warnings
@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.encoders import onnx
-from repeat_xai.engine import runtimes as forward
+from repeat_xai.encoders import onnx_export
+from repeat_xai.engine import runtimes
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -68,7 +68,7 @@ def test_methods_with_gradients_refuse_a_file(network, tmp_path):
         rx.Saliency()(encoder, photo_like(encoder), seed=0)
 
 
-def test_a_file_that_takes_any_size_is_told_its_own(tmp_path):
+def test_a_file_that_takes_any_size_is_given_the_size_that_is_chosen(tmp_path):
     network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
     source = export(network, tmp_path / "any.onnx", dynamic=True)
     assert rx.load_encoder(source, pool="avg").preprocessing.size == (224, 224)
@@ -97,7 +97,7 @@ def test_a_file_that_takes_any_size_is_told_its_own(tmp_path):
         ("onnx:net.onnx", {"device": "cpu", "precision": "float16"}, "in the precision it has"),
     ],
 )
-def test_what_is_no_encoder_is_refused(network, tmp_path, monkeypatch, source, options, message):
+def test_a_file_that_is_no_encoder_is_refused(network, tmp_path, monkeypatch, source, options, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.onnx").write_text("no network")
     if "flat" in source:
@@ -126,7 +126,7 @@ def test_each_kind_of_mask_has_its_own_graph(network):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
 
 
-def test_weights_beside_the_file_are_part_of_what_it_is(tmp_path):
+def test_the_description_of_weights_includes_files_beside_the_network(tmp_path):
     network = nn.Sequential(nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
     first = rx.load_encoder(export(network, tmp_path / "net.onnx")).weights
     assert "net.onnx.data" in first
@@ -135,28 +135,31 @@ def test_weights_beside_the_file_are_part_of_what_it_is(tmp_path):
 
 
 def test_too_little_memory_to_export_halves_the_batch(network, monkeypatch):
-    sizes, export_it = [], onnx.exported
+    sizes, exported = [], onnx_export.exported
 
     def narrow(module, probe):
         sizes.append(len(probe["which"]))
         if sizes[-1] > 100:
             raise MemoryError
-        return export_it(module, probe)
+        return exported(module, probe)
 
-    monkeypatch.setattr(onnx, "exported", narrow)
+    monkeypatch.setattr(onnx_export, "exported", narrow)
     encoder = rx.load_encoder(network)
     image = photo_like(encoder)
-    found = rx.Relax(masks=600).explain(encoder, image, seed=0)
-    assert found.provenance["ran"]["runtime"] == "onnxruntime"
+    explanation = rx.Relax(masks=600).explain(encoder, image, seed=0)
+    assert explanation.provenance["ran"]["runtime"] == "onnxruntime"
     assert sizes[0] > 100 >= sizes[-1]
     expected = rx.Relax(masks=600)(rx.load_encoder(network, runtime="torch"), image, seed=0)
-    torch.testing.assert_close(found.importance.double(), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(explanation.importance.double(), expected, atol=1e-5, rtol=0)
 
 
-def test_a_tuple_is_told_at_every_budget(network):
+def test_a_tuple_is_refused_where_the_module_would_be_exported():
     class Pair(nn.Module):
+        """Return a tuple only for the images of this test, so that loading does not notice."""
+
         def forward(self, images):
-            return images.mean((2, 3)), images
+            codes = images.mean((2, 3))
+            return (codes, images) if images.shape[2:] == (24, 20) else codes
 
     encoder = rx.load_encoder(Pair())
     with pytest.raises(rx.RepeatError, match="returns tuple"):
@@ -176,8 +179,8 @@ def test_changed_weights_are_exported_again(network):
         before = after
 
 
-class Wilful(nn.Module):
-    """Looks at its numbers while it runs, which no exporter can follow."""
+class ValueDependent(nn.Module):
+    """A module whose codes depend on a number that is read in Python, which no exporter can follow."""
 
     table = (0.0,) * 100
 
@@ -185,16 +188,18 @@ class Wilful(nn.Module):
         return images.mean((2, 3)) + self.table[len(str(float(images.sum())))]
 
 
-class Fickle(nn.Module):
-    """Gives other codes once it is exported."""
+class ExportDependent(nn.Module):
+    """A module that returns other codes while it is exported."""
 
     def forward(self, images):
         codes = images.mean((2, 3))
         return codes + 1 if torch.compiler.is_exporting() else codes
 
 
-@pytest.mark.parametrize(("module", "message"), [(Wilful(), "cannot be exported"), (Fickle(), "gives other codes")])
-def test_what_cannot_be_exported_is_run_by_torch(module, message):
+@pytest.mark.parametrize(
+    ("module", "message"), [(ValueDependent(), "cannot be exported"), (ExportDependent(), "gives other codes")]
+)
+def test_a_module_that_cannot_be_exported_is_run_by_torch(module, message):
     encoder = rx.load_encoder(module)
     image = photo_like(encoder)
     assert rx.Relax(masks=600).explain(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
@@ -211,22 +216,22 @@ def test_exporting_leaves_the_module_as_it_was(network):
     assert all(torch.equal(v, before[k]) for k, v in network.state_dict().items())
 
 
-def test_what_was_made_ready_goes_with_the_encoder(network):
+def test_an_exported_network_is_freed_with_its_encoder(network):
     encoder = rx.load_encoder(network)
     rx.Relax(masks=600)(encoder, photo_like(encoder), seed=0)
-    kept = len(forward._ready)
+    before = len(runtimes._ready)
     del encoder
-    assert len(forward._ready) < kept
+    assert len(runtimes._ready) < before
 
 
-def test_agreement_is_measured(network, monkeypatch):
-    monkeypatch.setattr(onnx, "AGREES", 0.0)
+def test_a_network_that_gives_other_codes_when_exported_is_refused(network, monkeypatch):
+    monkeypatch.setattr(onnx_export, "MAX_DIFFERENCE", 0.0)
     with pytest.raises(rx.RepeatError, match="other codes"):
-        onnx.exported(network.eval(), {"input": torch.randn(4, 3, 24, 20)})
+        onnx_export.exported(network.eval(), {"input": torch.randn(4, 3, 24, 20)})
 
 
 def test_too_little_memory_to_run_halves_the_batch(network, monkeypatch):
-    run, sizes = onnx._run, []
+    run, sizes = onnx_export.run_session, []
 
     def narrow(session, inputs):
         sizes.append(len(inputs["which"]))
@@ -234,12 +239,12 @@ def test_too_little_memory_to_run_halves_the_batch(network, monkeypatch):
             raise RuntimeError("bad allocation")
         return run(session, inputs)
 
-    monkeypatch.setattr(onnx, "_run", narrow)
+    monkeypatch.setattr(onnx_export, "run_session", narrow)
     encoder = rx.load_encoder(network)
     image = photo_like(encoder)
-    found = rx.Relax(masks=600, chunk=64).explain(encoder, image, seed=0)
+    explanation = rx.Relax(masks=600, chunk=64).explain(encoder, image, seed=0)
     assert (sizes[:3], sizes[-1]) == ([64, 64, 32], 32)
-    assert found.provenance["encoder_calls"] == 601
+    assert explanation.provenance["encoder_calls"] == 601
 
 
 def test_without_onnx_runtime_torch_runs_everything_but_files(network, tmp_path, monkeypatch):

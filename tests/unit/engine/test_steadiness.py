@@ -10,7 +10,7 @@ from torch import nn
 
 import repeat_xai as rx
 from repeat_xai.encoders.calls import metering
-from repeat_xai.encoders.torch_state import generators_kept
+from repeat_xai.encoders.torch_state import generators_restored
 from repeat_xai.errors import EncoderError
 from repeat_xai.types import Task
 
@@ -85,6 +85,6 @@ def test_random_generators_are_put_back_after_the_block():
     def random_numbers():
         return torch.rand(3).tolist(), np.random.rand(3).tolist(), random.random()
 
-    with generators_kept(torch.device("cpu")):
+    with generators_restored(torch.device("cpu")):
         first = random_numbers()
     assert random_numbers() == first

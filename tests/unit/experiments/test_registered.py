@@ -12,18 +12,11 @@ from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.experiments.evaluation import Evaluation
 from repeat_xai.experiments.measures import score_maps
 from repeat_xai.methods.thresholds import THRESHOLDS
-from repeat_xai.metrics import METRICS, Metric
+from repeat_xai.metrics import METRICS, MapMetric
 
 
 def test_a_metric_is_asked_for_by_its_name_and_scored(encoder, image, monkeypatch):
-    largest = Metric(
-        name="largest",
-        better="higher",
-        needs="maps",
-        citation="",
-        section="",
-        function=lambda maps: maps.amax((-2, -1)),
-    )
+    largest = MapMetric(name="largest", better="higher", function=lambda maps: maps.amax((-2, -1)))
     with pytest.raises(rx.RepeatError, match="unknown metric 'largest'"):
         Evaluation(dataset="voc", methods={"relax": rx.Relax()}, metrics=("largest",))
     monkeypatch.setitem(METRICS, "largest", largest)

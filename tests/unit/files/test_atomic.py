@@ -5,7 +5,7 @@ import time
 
 import pytest
 from hostile.kills import write_and_wait
-from stores import quickly
+from stores import forkserver
 
 import repeat_xai as rx
 from repeat_xai.files import atomic as files
@@ -52,8 +52,8 @@ def killed(tmp_path):
     """Return a function that starts a process which writes a file and waits; calling its result kills the process."""
 
     def begin(name):
-        receiving, sending = quickly.Pipe(duplex=False)
-        process = quickly.Process(target=write_and_wait, args=(tmp_path / name, sending), daemon=True)
+        receiving, sending = forkserver.Pipe(duplex=False)
+        process = forkserver.Process(target=write_and_wait, args=(tmp_path / name, sending), daemon=True)
         process.start()
         sending.close()
         receiving.recv()

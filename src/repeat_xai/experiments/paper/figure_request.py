@@ -13,7 +13,7 @@ from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.experiments.paper.presets import Preset
 from repeat_xai.experiments.paper.printed_figures import PaperFigure
 from repeat_xai.experiments.settings import Network, Setting, key_of
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.methods.provenance import configuration
 from repeat_xai.methods.repeat import Repeat

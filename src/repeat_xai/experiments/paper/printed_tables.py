@@ -12,8 +12,9 @@ from typing import final
 
 from repeat_xai.experiments.columns import Column, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import SHARES, Detection, Poison
-from repeat_xai.experiments.measures import Robustness
-from repeat_xai.metrics.emprt import Of
+from repeat_xai.experiments.measures import EncoderScores
+from repeat_xai.metrics.metric import MapName
+from repeat_xai.metrics.robustness import RobustnessScore
 
 PrintedValues = Mapping[str, Mapping[str, tuple[float | None, ...]]]
 """By encoder and method, a value for each column; None where the paper prints none."""
@@ -93,7 +94,8 @@ def _ood_block(dataset: str, methods: tuple[str, ...], against: str, resnet50: s
 
 
 COMPLEXITY = Mean(metric="complexity", of="uncertainty")
-ROBUSTNESS = Mean(metric="local_lipschitz", measure=Robustness(), direction="lower", first=ROBUSTNESS_IMAGES)
+LIPSCHITZ = EncoderScores(metric="local_lipschitz", score=RobustnessScore(metric="local_lipschitz"))
+ROBUSTNESS = Mean(metric="local_lipschitz", measure=LIPSCHITZ, first=ROBUSTNESS_IMAGES)
 IMPORTANCE_COLUMNS = (Mean(metric="top_k_intersection"), Mean(metric="complexity"), ROBUSTNESS)
 
 
@@ -114,7 +116,7 @@ def _importance_block(dataset: str, resnet50: str, vit: str) -> TableBlock:
 
 THRESHOLDS = ("otsu", "li", "triangle", "mean")
 REPEATS = (10, 20, 30)
-MAPS: tuple[Of, Of] = ("importance", "uncertainty")
+MAPS: tuple[MapName, MapName] = ("importance", "uncertainty")
 POISON_AUROC = {
     # by share of poisoned images, from 0.9 down to 0.1
     "importance": (0.56, 0.62, 0.62, 0.59, 0.59, 0.58, 0.58, 0.59, 0.60),

@@ -9,7 +9,7 @@ from typing import NamedTuple, final, get_args
 from repeat_xai.data.images import PAPER_SIDE
 from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.experiments.columns import Case, Column, Mean
-from repeat_xai.experiments.measures import Robustness
+from repeat_xai.experiments.measures import EncoderScores
 from repeat_xai.experiments.paper.presets import PRESETS, Preset
 from repeat_xai.experiments.paper.printed_figures import PaperFigure
 from repeat_xai.experiments.paper.printed_tables import PaperTable, TableBlock
@@ -18,7 +18,7 @@ from repeat_xai.experiments.table import Sheet, cases, distinct, lines_of
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.metrics.emprt import Of
+from repeat_xai.metrics.metric import MapName
 from repeat_xai.seeds import expect_seed
 
 
@@ -133,7 +133,7 @@ class Reproduction:
         base = Setting(dataset=block.dataset, method=next(iter(methods.values())), seed=self.seed)
         lines = cases(base, networks, lines_of(methods))
         if block.both_maps:
-            maps: tuple[Of, ...] = get_args(Of)
+            maps: tuple[MapName, ...] = get_args(MapName)
             lines = {(e, f"{label}, {of}"): c._replace(of=of) for (e, label), c in lines.items() for of in maps}
         others = {s.dataset for column in block.columns for s in column.settings(Case(base))}
         poisons = [other for other in sorted(others - {block.dataset}) if "+" in other]
@@ -151,8 +151,8 @@ class Reproduction:
         )
 
     def _column(self, column: Column) -> Column:
-        if isinstance(column, Mean) and isinstance(column.measure, Robustness):
-            return replace(column, measure=replace(column.measure, draws=self.draws))
+        if isinstance(column, Mean) and isinstance(column.measure, EncoderScores):
+            return replace(column, measure=column.measure.with_draws(self.draws))
         return column
 
 

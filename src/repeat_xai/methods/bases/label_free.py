@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.encoders.calls import add_calls, metering
-from repeat_xai.encoders.codes import checked
+from repeat_xai.encoders.codes import checked_codes
 from repeat_xai.encoders.torch_encoder import TorchEncoder, evaluating, full_precision
 from repeat_xai.encoders.torch_state import seeded
 from repeat_xai.engine.steadiness import Behaviour, behaviour_of
@@ -86,7 +86,7 @@ def encoded(
     """
     with metering() as meter, behaviour.isolated():
         output = encode(images.clone())
-    codes = checked(output, name, rows=len(images), device=images.device)
+    codes = checked_codes(output, name, rows=len(images), device=images.device)
     if not meter.calls:
         add_calls(len(images))
     return codes.to(torch.promote_types(codes.dtype, torch.float32))

@@ -24,7 +24,7 @@ TITLES = {
 def title(explanation: Explanation) -> str:
     """Return the title of the method, such as `REPEAT` or `REPEAT over Kernel SHAP`."""
     method = explanation.provenance["method"]
-    outer, inner = _method_title(method), _method_title(method.get("base", ""))
+    outer, inner = method_title(method), method_title(method.get("base", ""))
     if method["name"] == "Spread":
         return inner
     return outer if inner in ("", "RELAX") else f"{outer} over {inner}"
@@ -59,7 +59,8 @@ def budget(explanation: Explanation) -> list[str]:
     return [f"{kind} {options[kind]}" for kind in ("repeats", "passes", "masks", "samples", "steps") if kind in options]
 
 
-def _method_title(method: dict[str, Any] | str) -> str:
+def method_title(method: dict[str, Any] | str) -> str:
+    """Return the title of a method from its configuration, without that of its base."""
     name = method if isinstance(method, str) else method["name"]
     if isinstance(method, dict) and method.get("moment") == "variance":
         return "VarGrad"

@@ -88,7 +88,7 @@ def reliability(calibration: Calibration) -> Figure:
     """Draw the shares of votes in fresh repeats over those stated; a disc's area is its bin's share of pixels."""
     figure = SilentFigure(figsize=(4.4, 4.4), layout="constrained")
     axes = _unit_square(figure)
-    bins = (calibration.stated, calibration.seen, calibration.pixels)
+    bins = (calibration.stated, calibration.observed, calibration.pixels)
     stated, seen, pixels = (values.numpy()[calibration.pixels.numpy() > 0] for values in bins)
     axes.plot(stated, seen, color="#0072B2", linewidth=1.2)
     axes.scatter(stated, seen, s=1500 * pixels, color="#0072B2", alpha=0.45, linewidths=0, clip_on=False)

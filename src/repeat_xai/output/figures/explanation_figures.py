@@ -20,7 +20,7 @@ from repeat_xai.output.figures.map_drawing import (
     draw_photo,
     draw_uncertainty,
     draw_verdict,
-    scale,
+    importance_scale,
 )
 from repeat_xai.types import Explanation
 
@@ -61,8 +61,8 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
         bar = figure.colorbar(drawn, cax=bars[2], orientation="horizontal", ticks=[-1, 0, 1])
         bar.ax.set_xticklabels(VERDICTS)
     elif uncertainty is not None:
-        colours, limits = scale(importance, votes=False)
-        certain = importance.masked_fill(uncertainty > uncertainty.median(), torch.nan)
+        colours, limits = importance_scale(explanation)
+        certain = importance.masked_fill(~explanation.certain_half(), torch.nan)
         drawn = draw_map(pictures[3], photo, certain, colormaps[colours].with_extremes(bad="white"), limits)
         pictures[3].set_title("importance where U ≤ median", fontsize=10)
         add_colour_bar(figure, drawn, bars[2], importance, BAR_TICKS)

@@ -20,14 +20,20 @@ VOTE_SHARE_LIMITS, VOTE_VARIANCE_LIMITS = (0.0, 1.0), (0.0, 0.25)
 """The ranges of a share of votes p, and of its variance p(1 − p)."""
 
 
-def scale(importance: Tensor, *, votes: bool) -> tuple[str, tuple[float, float]]:
+def importance_scale(explanation: Explanation) -> tuple[str, tuple[float, float]]:
     """Return colours and limits for importance: a share of votes, a magnitude, or a number that may be negative."""
-    if votes:
+    importance = explanation.importance
+    if explanation.vote_share is not None:
         return IMPORTANCE, VOTE_SHARE_LIMITS
     if importance.min() >= 0:
         return IMPORTANCE, robust_limits(importance)
     largest = robust_limits(importance.abs())[1]
     return SIGNED, (-largest, largest)
+
+
+def uncertainty_limits(explanation: Explanation) -> tuple[float, float]:
+    """Return limits for uncertainty: those of the variance of votes, or the map's own range."""
+    return VOTE_VARIANCE_LIMITS if explanation.vote_share is not None else robust_limits(explanation.known_uncertainty)
 
 
 def robust_limits(values: Tensor) -> tuple[float, float]:
@@ -75,15 +81,14 @@ def draw_map(
 
 def draw_importance(axes: Axes, explanation: Explanation) -> ScalarMappable:
     """Draw the importance: votes from 0 to 1, anything else over its own range."""
-    colours, limits = scale(explanation.importance, votes=explanation.vote_share is not None)
+    colours, limits = importance_scale(explanation)
     return draw_map(axes, explanation.photo, explanation.importance, colours, limits)
 
 
 def draw_uncertainty(axes: Axes, explanation: Explanation) -> ScalarMappable:
     """Draw the uncertainty: that of votes from 0 to ¼, any other over its own range."""
-    values = explanation.known_uncertainty
-    limits = VOTE_VARIANCE_LIMITS if explanation.vote_share is not None else robust_limits(values)
-    return draw_map(axes, explanation.photo, values, UNCERTAINTY, limits)
+    limits = uncertainty_limits(explanation)
+    return draw_map(axes, explanation.photo, explanation.known_uncertainty, UNCERTAINTY, limits)
 
 
 def draw_verdict(axes: Axes, photo: Photo, verdict: Tensor) -> ScalarMappable:

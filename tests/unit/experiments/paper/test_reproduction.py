@@ -19,7 +19,7 @@ from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
 from repeat_xai.experiments.settings import Network
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.metrics.detection.poison_detection import detection
+from repeat_xai.metrics.detection import detect_poison
 
 TINY = Network(name="torchvision:squeezenet1_1", weights="random", fit=224)
 
@@ -135,7 +135,7 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_from_tables_that_n
     def fail(encoder, how):
         raise rx.errors.EncoderError("it has no weights to randomise")
 
-    monkeypatch.setattr("repeat_xai.experiments.settings.randomised", fail)
+    monkeypatch.setattr("repeat_xai.experiments.settings.randomise_encoder", fail)
     (root / "pictures").mkdir()
     PIL.Image.fromarray(data.chelsea()).save(root / "pictures/cat.png")
     available = Availability(Worker(device="cpu", root=root))
@@ -151,7 +151,7 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_from_tables_that_n
 
 def test_the_command_writes_the_papers_values_beside_ours(root, monkeypatch, capsys):
     """The encoder is a ResNet18 on random weights, under the name of the paper's."""
-    monkeypatch.setattr(detection_columns, "detection", partial(detection, draws=2))
+    monkeypatch.setattr(detection_columns, "detect_poison", partial(detect_poison, draws=2))
     out = root / "out"
     few = ["--images", 5, "--masks", 8, "--repeats", 2, "--device", "cpu", "--data-root", root, "--out", out]
     arguments = ["poison", "--only-these", "--encoder", "torchvision:resnet18=random", *few]

@@ -86,7 +86,7 @@ def test_the_discs_of_a_reliability_diagram_are_as_large_as_their_bins():
     nan = torch.nan
     calibration = Calibration(
         stated=torch.tensor([0.1, nan, 0.9]),
-        seen=torch.tensor([0.2, nan, 0.7]),
+        observed=torch.tensor([0.2, nan, 0.7]),
         pixels=torch.tensor([0.75, 0.0, 0.25]),
         error=0.125,
         brier=0.0625,
