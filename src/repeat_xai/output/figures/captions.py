@@ -51,6 +51,8 @@ def movement(explanation: Explanation) -> str:
     if explanation.code_movement is None:
         return ""
     sentence = f"Hiding parts of the photo changes the code by {100 * explanation.code_movement:.2g} % on average"
+    if explanation.is_of_flat_photo:
+        return f"{sentence}; the photo is nearly a single colour, so these maps show the masks more than the photo"
     warning = ": very little, so these maps say little about the photo" if explanation.hardly_moves else ""
     return sentence + warning
 

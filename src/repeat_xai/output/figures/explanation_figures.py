@@ -47,7 +47,7 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     pictures = [figure.add_subplot(grid[0, column]) for column in range(columns)]
     bars = [figure.add_subplot(grid[1, column]) for column in range(1, columns)]
     notes = "\n".join(line for line in (caption(explanation), movement(explanation)) if line)
-    colour = WARNING_COLOUR if explanation.hardly_moves else "#444444"
+    colour = WARNING_COLOUR if explanation.hardly_moves or explanation.is_of_flat_photo else "#444444"
     figure.suptitle(notes, fontsize=8, color=colour, parse_math=False)
 
     draw_photo(pictures[0], photo)
