@@ -56,7 +56,7 @@ def judge(encoder, image, *, seed):
         "repeats": scores(every[:REPEATS].mean(0), truth),
         "fast": found,
         "calls": fast.provenance["encoder_calls"],
-        "stated": fast.provenance["pool"]["error"],
+        "stated": fast.provenance["budget"]["error"],
         "error": max(found["rmse_p"] ** 2 - noise, 0.0) ** 0.5,
     }
 

@@ -32,7 +32,7 @@ import repeat_xai as rx
 from repeat_xai.encoders import onnx_export
 from repeat_xai.encoders.torch_encoder import full_precision
 from repeat_xai.engine.batches import CHUNKS
-from repeat_xai.engine.runtimes import quickest
+from repeat_xai.engine.runtimes import fastest_convolutions
 
 REPEATS, MASKS = 10, 1000
 PHOTOS = (data.chelsea, data.coffee, data.rocket, data.astronaut)
@@ -125,11 +125,11 @@ def alone(encoder, *, calls, batch):
         run = torch.compile(module, dynamic=False)
 
     def job():
-        with torch.no_grad(), full_precision(), quickest(pixels.dtype):
+        with torch.no_grad(), full_precision(), fastest_convolutions(pixels.dtype):
             for _ in range(-(-calls // batch)):
                 run(pixels)
 
-    with torch.no_grad(), full_precision(), quickest(pixels.dtype):
+    with torch.no_grad(), full_precision(), fastest_convolutions(pixels.dtype):
         run(pixels)
     return job
 
@@ -152,7 +152,7 @@ def measure(name, options):
     images = images_for(engine, options.images)
     job = alone(load(name, device, None), calls=REPEATS * MASKS + 1, batch=batch)
     exact = {"estimator": "exact", "repeats": REPEATS, "base": rx.Relax(masks=MASKS)}
-    fast = {"pool": options.pool or "auto"}
+    fast = {"budget": options.budget or "auto"}
     _, _, ran = ours(engine, images[:1], **fast)
     ours(engine, images[:1], **exact)
     few = {"masks": MASKS, "repeats": options.repeats}
@@ -192,17 +192,17 @@ def curves(name, options):
     found = {"masks": [], "side": []}
     engine = load(name, options.device, None)
     image = images_for(engine, 1)
-    ours(engine, image, pool=512)
+    ours(engine, image, budget=512)
     for masks in (250, 500, 1000, 2000):
         base = rx.Relax(masks=masks)
         exact = ours(engine, image, estimator="exact", repeats=3, base=base)[0] * REPEATS / 3
-        found["masks"].append([masks, exact, ours(engine, image, base=base, pool=options.pool or 640)[0]])
+        found["masks"].append([masks, exact, ours(engine, image, base=base, budget=options.budget or 640)[0]])
     for side in (128, 224, 320, 448):
         engine = load(name, options.device, side)
         image = images_for(engine, 1)
-        ours(engine, image, pool=512)
+        ours(engine, image, budget=512)
         exact = ours(engine, image, estimator="exact", repeats=1, base=rx.Relax(masks=MASKS))[0] * REPEATS
-        found["side"].append([side, exact, ours(engine, image, pool=options.pool or 640)[0]])
+        found["side"].append([side, exact, ours(engine, image, budget=options.budget or 640)[0]])
     return found
 
 

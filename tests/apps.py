@@ -1,4 +1,4 @@
-"""The app in this process: the same server, gate and page as the command's, without encoders."""
+"""The app in the process of the tests, with the server, gate and page of the command, but without loaded encoders."""
 
 import asyncio
 import socket
@@ -8,39 +8,40 @@ from contextlib import closing, contextmanager
 import httpx
 import uvicorn
 
-from repeat_xai.app.connection import Connection
-from repeat_xai.app.encoder_cache import Shelf
-from repeat_xai.app.requests import Desk
-from repeat_xai.app.server import guarded
+from repeat_xai.app.allowed_hosts import AllowedHosts
+from repeat_xai.app.browsers import Browsers
+from repeat_xai.app.encoder_cache import EncoderCache
+from repeat_xai.app.http_server import TimedConnection
+from repeat_xai.app.request_handler import RequestHandler
+from repeat_xai.app.server import guarded_app
 from repeat_xai.app.sessions import Sessions
 from repeat_xai.app.uploads import Uploads
-from repeat_xai.app.visitors import Hosts, Visitors
 from repeat_xai.experiments.settings import Network
 
 ENCODER = "torchvision:squeezenet1_1=random"
 PAGE = "page12345"
-"""A session, as a page names its own."""
+"""Key of a session, as a page names its own."""
 FORM = (ENCODER, "relax", "", "", "fast", 20, 2, 0, 2, 64, 0)
-"""What the page sends when Explain is pressed."""
+"""Values that the page sends when Explain is pressed."""
 
 
-def desk_in(folder, *, local=True):
-    return Desk(
+def handler_in(folder, *, local=True):
+    return RequestHandler(
         sessions=Sessions(folder),
         uploads=Uploads(folder / "uploads"),
-        shelf=Shelf(device="cpu"),
-        encoders=[Network.of(ENCODER)],
+        encoder_cache=EncoderCache(device="cpu"),
+        networks=[Network.of(ENCODER)],
         local=local,
     )
 
 
 @contextmanager
-def running(made, listener):
-    """Serve an app on a socket until the block ends; it is made where it runs, since Gradio asks for an event loop."""
+def running(make_app, listener):
+    """Serve an app on a socket until the block ends. The app is made on the server's thread: Gradio needs its loop."""
     servers = []
 
     async def serve():
-        config = uvicorn.Config(made(), http=Connection, log_level="critical", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(make_app(), http=TimedConnection, log_level="critical", timeout_graceful_shutdown=1)
         servers.append(uvicorn.Server(config))
         await servers[0].serve(sockets=[listener])
 
@@ -55,17 +56,17 @@ def running(made, listener):
 
 
 @contextmanager
-def app_of(desk, *, shared=False, token=None, told=()):
-    """Serve the whole app behind its gate, and say where."""
+def app_of(handler, *, shared=False, token=None, further=()):
+    """Serve the whole app behind its gate, and yield its address."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port = listener.getsockname()[1]
-        hosts, visitors = Hosts(port=port, shared=shared, told=told), Visitors(port=port, token=token)
-        with running(lambda: guarded(desk, hosts, visitors, size=64), listener) as address:
+        hosts, browsers = AllowedHosts(port=port, shared=shared, further=further), Browsers(port=port, token=token)
+        with running(lambda: guarded_app(handler, hosts, browsers, size=64), listener) as address:
             yield address
 
 
 def browser(address):
-    """A client that has loaded the page."""
+    """Return a client that has loaded the page."""
     client = httpx.Client(base_url=address, timeout=20, headers={"Connection": "close"})
     assert client.get("/").status_code == 200
     return client

@@ -1,9 +1,9 @@
-"""What the process that loads an encoder may do in place of loading it: these can be found from another process."""
+"""Replacements for the loading of an encoder, at the top of a module so that another process can import them."""
 
 import os
 import threading
 
-from repeat_xai.app import encoder_process as loading
+from repeat_xai.app import encoder_process
 from repeat_xai.encoders import weights
 
 
@@ -12,14 +12,14 @@ def endless(network, sending):
 
 
 def unwrapping_for_ever(network, sending):
-    """Load weights that contain themselves as if nothing kept that from going on for ever."""
+    """Load weights that contain themselves, without the limit that keeps this from going on for ever."""
 
     def unwrapped(path, content):
         while True:
             content = content["state_dict"]
 
     weights._unwrapped = unwrapped
-    loading._load(network, sending)
+    encoder_process._load(network, sending)
 
 
 def killed(network, sending):

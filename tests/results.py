@@ -1,11 +1,11 @@
-"""A run's table and figure, made up."""
+"""A synthetic table and figure of a run."""
 
 from matplotlib.figure import Figure
 
 from repeat_xai.experiments.columns import NOTHING
 from repeat_xai.experiments.table import Cell, Table
 from repeat_xai.metrics import Summary
-from repeat_xai.output.page import Written
+from repeat_xai.output.page import NamedTable
 from repeat_xai.output.results_folder import print_out
 
 
@@ -22,4 +22,4 @@ def run_of(folder):
     )
     figure = Figure(figsize=(4, 3))
     figure.add_subplot().plot([0, 1], [1, 0])
-    return [Written("depths", table)], [print_out(figure, folder / "curve.png", title="A curve, net")]
+    return [NamedTable("depths", table)], [print_out(figure, folder / "curve.png", title="A curve, net")]

@@ -1,4 +1,4 @@
-"""The app as a user starts it, in a process of its own whose calls to other machines are written down, and its page."""
+"""The app as a user starts it, in a process of its own that records its calls to other machines; and its page."""
 
 import os
 import re
@@ -11,14 +11,14 @@ from pathlib import Path
 LAUNCH = """
 import sys
 calls = open(sys.argv.pop(1), "a", buffering=1)
-HERE = ("127.0.0.1", "localhost", "::1", "", None)
+THIS_MACHINE = ("127.0.0.1", "localhost", "::1", "", None)
 
-def heed(event, details):
-    place = details[1] if event == "socket.connect" else details if event == "socket.getaddrinfo" else None
-    if isinstance(place, tuple) and place[0] not in HERE:
-        calls.write(f"{event} {place}\\n")
+def record(event, details):
+    address = details[1] if event == "socket.connect" else details if event == "socket.getaddrinfo" else None
+    if isinstance(address, tuple) and address[0] not in THIS_MACHINE:
+        calls.write(f"{event} {address}\\n")
 
-sys.addaudithook(heed)
+sys.addaudithook(record)
 from repeat_xai.cli import main
 main()
 """
@@ -26,24 +26,24 @@ SMALL = ("--encoder", "torchvision:squeezenet1_1=random", "--size", "64", "--dev
 
 
 class App:
-    """One that is running."""
+    """A running app."""
 
     def __init__(self, address: str, process: subprocess.Popen, calls: Path, home: Path) -> None:
         self.address, self.process, self.calls, self.home = address, process, calls, home
 
     def seconds(self) -> float:
-        """Of processor time spent so far."""
+        """Return the processor time that the app has used."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def files(self) -> list[Path]:
-        """Return all files that the app keeps of its users; folders may vanish while this looks."""
+        """Return all files that the app keeps of its users. Folders may vanish meanwhile."""
         return [Path(folder) / name for folder, _, names in os.walk(self.home) for name in names]
 
 
 @contextmanager
 def serving(folder: Path, *options: str):
-    """The app on a free port, until the block ends."""
+    """Serve the app on a free port until the block ends."""
     home, calls = folder / "tmp", folder / "calls"
     home.mkdir()
     arguments = [sys.executable, "-c", LAUNCH, str(calls), "serve", *options, "--port", "0", "--no-browser"]
@@ -55,19 +55,19 @@ def serving(folder: Path, *options: str):
     ):
         try:
             line = process.stdout.readline()
-            found = re.search(r"http://\S+", line)
-            assert found, f"{line}{(folder / 'log').read_text()}"
-            yield App(found[0], process, calls, home)
+            address = re.search(r"http://\S+", line)
+            assert address, f"{line}{(folder / 'log').read_text()}"
+            yield App(address[0], process, calls, home)
             assert process.poll() is None
         finally:
             process.terminate()
     assert process.returncode == 0
-    assert not (said := (folder / "log").read_text()), said
+    assert not (errors := (folder / "log").read_text()), errors
     assert not (left := list(home.glob("repeat-xai-*"))), left
 
 
 def until(condition, seconds: float = 10.0) -> bool:
-    """Whether it comes true in time."""
+    """Tell whether a condition becomes true in time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -82,30 +82,30 @@ def give(page, path):
 
 def fill(page, **numbers):
     if not page.locator("#seed input").is_visible():
-        page.locator("#budget button").first.click()
+        page.locator("#settings button").first.click()
     fields = {page.locator(f"#{name} input"): str(value) for name, value in numbers.items()}
     while changed := {field: value for field, value in fields.items() if field.input_value() != value}:
         for field, value in changed.items():
             field.fill(value)
-        page.wait_for_timeout(400)  # into fields that have just appeared Gradio puts the usual value once more
+        page.wait_for_timeout(400)  # into fields that have just appeared Gradio puts the default once more
 
 
-def choose(page, name, value):
-    """By typing it, as quickly as Gradio can follow; a choice that was not taken shows the one before."""
+def choose(page, name, label):
+    """Choose by typing, as quickly as Gradio can follow. A choice that was not taken shows the one before."""
     field = page.locator(f"#{name} input")
     while True:
-        field.fill(value)
+        field.fill(label)
         page.wait_for_timeout(200)
         field.press("Enter")
         field.blur()
         page.wait_for_timeout(200)
-        if field.input_value() == value:
+        if field.input_value() == label:
             return
 
 
 def explain(page):
-    """Press the button, wherever fields that come and go move it; what was said before is not taken for an answer."""
-    page.locator("#status .status").evaluate("one => (one.dataset.end = 'before')")
+    """Press the button, wherever fields that come and go move it. The status before is not taken for an answer."""
+    page.locator("#status .status").evaluate("status => (status.dataset.end = 'before')")
     page.locator("#explain").press("Enter")
 
 
@@ -115,7 +115,7 @@ def done(page, end="done"):
 
 
 def kept(page, name):
-    """Where a file lies that was downloaded."""
+    """Return the path of a file that was downloaded from the page."""
     with page.expect_download() as download:
         page.get_by_role("link", name=name, exact=True).click()
     assert download.value.suggested_filename == name

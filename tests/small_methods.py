@@ -1,4 +1,7 @@
-"""Every label-free method at a budget that every test can afford."""
+"""Every label-free method at a budget that every test can afford, and a base made of a function."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import repeat_xai as rx
 
@@ -14,3 +17,13 @@ SMALL = {
     "kernel_shap": rx.KernelShap(samples=30, features=rx.Squares(cells=3)),
     "lime": rx.Lime(samples=30, features=rx.Squares(cells=3)),
 }
+
+
+@dataclass(frozen=True)
+class FunctionBase:
+    """A base whose importance map is what a function of (encoder, image, seed) returns."""
+
+    function: Callable
+
+    def importance(self, encoder, image, *, seed):
+        return self.function(encoder, image, seed=seed)

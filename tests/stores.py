@@ -1,4 +1,4 @@
-"""Rows to be stored, and what other processes do to a store."""
+"""Rows and maps to be stored, and functions that other processes run on a store."""
 
 import multiprocessing
 import os
@@ -10,16 +10,16 @@ import numpy as np
 import torch
 
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row import Row
-from repeat_xai.experiments.store.row_store import Store
-from repeat_xai.experiments.store.store_folder import Folder
+from repeat_xai.experiments.store.row_schema import Row
+from repeat_xai.experiments.store.row_store import RowStore
+from repeat_xai.experiments.store.store_folder import StoreFolder
 from repeat_xai.types import Explanation, Photo
 
-quickly = multiprocessing.get_context("forkserver")
-"""Real processes, forked from one that has the package at hand."""
-quickly.set_forkserver_preload(
+forkserver = multiprocessing.get_context("forkserver")
+"""The context of processes that start quickly, because they are forked from one that has imported the package."""
+forkserver.set_forkserver_preload(
     [
-        "repeat_xai.experiments.executors.local",
+        "repeat_xai.experiments.executors.executor",
         "pyarrow.parquet",
         "pyarrow.compute",
         "zarr",
@@ -31,12 +31,27 @@ quickly.set_forkserver_preload(
 
 
 def row(key="0", **changes):
+    """Return a row with made-up values, apart from the changes."""
     plain = {"dataset": "d", "image": key, "encoder": "e", "method": "m", "measure": "Maps", "seed": 0, "setting": "{}"}
     return Row(key=key, **plain | changes)
 
 
+def rows_of(scores):
+    """Return a function from a setting to its rows.
+
+    The keys of `scores` are the dataset, whether the encoder is randomised, and the seed; its values are lists of the
+    scores of each image, or None for an image that failed.
+    """
+
+    def rows(setting):
+        key = (setting.dataset, setting.network.randomise is not None, setting.seed)
+        return [None if values is None else row(str(n), scores=values) for n, values in enumerate(scores[key])]
+
+    return rows
+
+
 def bits(row, *, but=()):
-    """A row such that two are equal only if every bit of their numbers is."""
+    """Return the fields of a row such that two are equal only if every bit of their numbers is equal."""
     return {field.name: _bits(getattr(row, field.name)) for field in fields(row) if field.name not in but}
 
 
@@ -48,48 +63,48 @@ def _bits(value):
     return [_bits(part) for part in value] if isinstance(value, tuple) else value
 
 
-def add_and_merge(url, name, files, told):
-    """Rows of this name, a file each; each told of when it is there."""
-    store = Store(url)
+def add_and_merge(url, name, files, connection):
+    """Add rows of this name, each in a file of its own, and send the key of each once it is stored."""
+    store = RowStore(url)
     for number in range(files):
         store.add([row(f"{name}-{number}", code=(float(number),))])
-        told.send(f"{name}-{number}")
+        connection.send(f"{name}-{number}")
         if number % 3 == 2:
             store.merge(at_least=2)
-    told.close()
+    connection.close()
 
 
 def merge_and_die(url):
-    """Merge files, and be killed when the merged file is written and one of its parts removed."""
+    """Merge files, and be killed once the merged file is written and one of its parts is removed."""
     _die_at_the_first_removal()
-    Store(url).merge(at_least=2)
+    RowStore(url).merge(at_least=2)
 
 
 def compact_and_die(url):
-    """Remove rows that are there twice, and be killed when the first file that held some is removed."""
+    """Remove rows that are stored twice, and be killed once the first file that held some is removed."""
     _die_at_the_first_removal()
-    Store(url).compact()
+    RowStore(url).compact()
 
 
 def _die_at_the_first_removal():
-    remove = Folder.remove
+    remove = StoreFolder.remove
 
     def removed(folder, name):
         remove(folder, name)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    Folder.remove = removed
+    StoreFolder.remove = removed
 
 
 def explanation(value, size=(6, 5)):
-    """Return an explanation of three maps: of one value, its half and its quarter, or of the values given for each."""
+    """Return an explanation of three maps: of one value, its half and its quarter, or of the maps given."""
     maps = [torch.full(size, value / parts) for parts in (1, 2, 4)] if isinstance(value, float) else value
     photo = Photo(name="p", picture=np.zeros((6, 5, 3), np.uint8), size=(6, 5), box=(0.0, 0.0, 5.0, 6.0), digest="")
     return Explanation(importance=maps[0], uncertainty=maps[1], vote_share=maps[2], photo=photo, provenance={})
 
 
 def write_maps(url, numbers, start):
-    """When the others are ready too."""
+    """Write the maps of these rows, as soon as the other processes are ready too."""
     start.wait()
     for number in numbers:
         MapStore(url).write(f"row{number}", f"{number}.png", explanation(float(number + 1)))

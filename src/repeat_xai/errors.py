@@ -1,68 +1,68 @@
-"""What goes wrong, each in one line a user can act on."""
+"""The errors of this package, each in one line that says what is wrong and what to do."""
 
 import difflib
+import math
 import unicodedata
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
-NO_MEMORY = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "bad allocation")
-"""How lack of memory is worded where it has no class of its own."""
+MEMORY_WORDS = ("out of memory", "allocate memory", "alloc_failed", "bad_alloc", "bad allocation")
+"""Words in the messages of errors that mean too little memory but have no class of their own."""
 
-MOST = 10_000_000
-"""Of masks, repeats, images or anything else that is counted, unless told otherwise."""
-LONGEST = 60
-"""Letters of a value that an error shows."""
+MAX_COUNT = 10_000_000
+"""Default limit of masks, repeats, images and everything else that is counted."""
+MAX_SHOWN_LETTERS = 60
+"""Number of letters of a value that an error message shows."""
 
-
-BREAKING = {"Cc", "Cs", "Zl", "Zp"}
-"""Kinds of letters that break a line, steer a terminal or cannot be written: file names may hold them all."""
+BREAKING_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+"""Unicode categories of letters that break a line, control a terminal or cannot be written, as in some file names."""
 
 
 class RepeatError(Exception):
-    """Anything this package refuses to do, said in one line."""
+    """Base class of all errors that this package raises on purpose; the message is one line."""
 
     def __str__(self) -> str:
         return in_one_line(super().__str__())
 
 
 class ImageError(RepeatError):
-    """A picture that cannot be read or explained."""
+    """An image cannot be read or explained."""
 
 
 class EncoderError(RepeatError):
-    """An encoder that cannot be found, loaded or used."""
+    """An encoder cannot be found, loaded or used."""
 
 
 class ConfigurationError(RepeatError, ValueError):
-    """Something asked for in a way that makes no sense."""
+    """An argument or an option has a value that makes no sense."""
 
 
 class OutputError(RepeatError):
-    """A result that cannot be written or read back."""
+    """A result cannot be written or read back."""
 
 
-LONGEST_REASON = 400
-"""Characters that are quoted of what another library says."""
+MAX_REASON_LETTERS = 400
+"""Number of characters of another library's message that are quoted."""
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what another library says went wrong, without letters that would steer a terminal.
+    """Return the first line of another library's error, without letters that would control a terminal.
 
     >>> reason(ValueError("no such layer\\nand a long explanation")), reason(KeyError())
     ('no such layer', 'KeyError')
     """
-    line = (_words(error).strip() or type(error).__name__).splitlines()[0][:LONGEST_REASON]
+    line = (_words(error).strip() or type(error).__name__).splitlines()[0][:MAX_REASON_LETTERS]
     return "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 def in_one_line(text: str) -> str:
-    r"""Return a text in which every letter that would break the line or steer a terminal is escaped.
+    r"""Return a text in which every letter that would break the line or control a terminal is escaped.
 
     >>> print(in_one_line("a\nb\x1b[31m 猫.png"))
     a\nb\x1b[31m 猫.png
     """
     return "".join(
-        letter.encode("unicode_escape").decode() if unicodedata.category(letter) in BREAKING else letter
+        letter.encode("unicode_escape").decode() if unicodedata.category(letter) in BREAKING_CATEGORIES else letter
         for letter in text
     )
 
@@ -109,8 +109,10 @@ def nearest(value: str, known: Iterable[str]) -> list[str]:
     return [name for name in ranked if ratios[name] > MIN_SIMILARITY]
 
 
-def at_least(name: str, value: object, least: int, most: int = MOST) -> None:
-    """Refuse what is no whole number, too small a one, or one for which no machine has the time or the memory.
+def at_least(name: str, value: object, least: int, most: int = MAX_COUNT) -> None:
+    """Raise a ConfigurationError unless a value is a whole number from `least` to `most`.
+
+    The default of `most` is more than any machine has the time or the memory for.
 
     >>> at_least("masks", 0, 1)
     Traceback (most recent call last):
@@ -125,30 +127,43 @@ def at_least(name: str, value: object, least: int, most: int = MOST) -> None:
         raise ConfigurationError(f"{name} must be at most {most:,}, not {shown(value)}")
 
 
+def expect_number(name: str, value: object) -> None:
+    """Raise a ConfigurationError unless a value is a finite number.
+
+    >>> expect_number("keep", "half")
+    Traceback (most recent call last):
+    repeat_xai.errors.ConfigurationError: keep must be a number, not 'half'
+    """
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise ConfigurationError(f"{name} must be a number, not {shown(value)}")
+
+
 def shown(value: object) -> str:
-    """Return how a value reads in an error: one line of some length.
+    """Return a value as an error message shows it: in one line of limited length.
 
     >>> shown("auto"), shown(10**5000)
     ("'auto'", 'a number of more than 60 digits')
     """
-    if isinstance(value, int) and abs(value) >= 10**LONGEST:  # Python refuses to write out thousands of digits
-        return f"a number of more than {LONGEST} digits"
+    if (
+        isinstance(value, int) and abs(value) >= 10**MAX_SHOWN_LETTERS
+    ):  # Python refuses to write out thousands of digits
+        return f"a number of more than {MAX_SHOWN_LETTERS} digits"
     text = " ".join(repr(value).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= MAX_SHOWN_LETTERS else f"{text[: MAX_SHOWN_LETTERS - 1]}…"
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Whether the error means too little memory, whichever library it comes from.
+    """Return whether an error means too little memory, whichever library raised it.
 
     >>> lacks_memory(RuntimeError("CUDA error: out of memory")), lacks_memory(RuntimeError("no such layer"))
     (True, False)
     """
     named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return named or any(words in _words(error).lower() for words in NO_MEMORY)
+    return named or any(words in _words(error).lower() for words in MEMORY_WORDS)
 
 
 def _words(error: BaseException) -> str:
-    """The error's text; none where the error's own code for it fails."""
+    """Return an error's text, or nothing if the error's own code for it fails."""
     try:
         return str(error)
     except Exception:

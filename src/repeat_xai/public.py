@@ -1,4 +1,4 @@
-"""What `import repeat_xai as rx` gives, when first asked for."""
+"""The public names: all that `import repeat_xai as rx` offers. They are imported when first used."""
 
 from repeat_xai import metrics
 from repeat_xai.data.images import load_image, map_to_photo
@@ -18,6 +18,7 @@ from repeat_xai.methods.bases.lime import Lime
 from repeat_xai.methods.bases.occlusion import Occlusion
 from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.bases.smoothgrad import SmoothGrad
+from repeat_xai.methods.explain import explain, explain_many
 from repeat_xai.methods.perturbations import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
@@ -58,6 +59,8 @@ __all__ = [
     "Superpixels",
     "Values",
     "__version__",
+    "explain",
+    "explain_many",
     "load_encoder",
     "load_image",
     "map_to_photo",

@@ -1,6 +1,7 @@
-"""Randomness is an argument: every stream is named by what it is for, never by when it is drawn.
+"""Functions that make random numbers from a seed and a name, never from a hidden state.
 
-A result then depends neither on batch size, nor on order, nor on which machine made it.
+Every stream of random numbers is named by what it is for: seed, image, repeat. A result then depends neither on the
+batch size, nor on the order of the images, nor on the machine that computed it.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ import numpy as np
 from repeat_xai.errors import at_least
 
 WORDS_PER_COUNT = 4
-"""Philox-4x64 turns each value of its counter into four 64-bit words."""
+"""Number of 64-bit words that Philox-4x64 makes from each value of its counter."""
 
 SEEDS = 2**64
-"""As many as a stored row has room for."""
+"""Number of valid seeds: a stored row keeps its seed in 64 bits."""
 
 
 def expect_seed(seed: object) -> None:
-    """Refuse what is no seed: a whole number from 0 to 2⁶⁴ − 1."""
+    """Raise a ConfigurationError unless this is a seed: a whole number from 0 to 2⁶⁴ − 1."""
     at_least("seed", seed, 0, SEEDS - 1)
 
 
 def fold(seed: int, *parts: int | str) -> int:
-    """A new seed for the part of the work that `parts` name.
+    """Return a new seed for the part of the work that `parts` name.
+
+    Different parts give unrelated seeds. The words among the parts decide the random numbers, so renaming one changes
+    all results that depend on it.
 
     >>> fold(0, "repeat", 1) == fold(0, "repeat", 1), fold(0, "repeat", 1) == fold(0, "repeat", 2)
     (True, False)
@@ -35,11 +39,11 @@ def fold(seed: int, *parts: int | str) -> int:
 
 
 def uniforms(seed: int, *, start: int, stop: int, width: int) -> np.ndarray:
-    """Rows `start` to `stop` of an endless table of uniforms on [0, 1), `width` columns wide.
+    """Return rows `start` to `stop` of an endless table of uniform random numbers on [0, 1), `width` columns wide.
 
-    A row is found by its number alone, so any slice of the table is the same however the rest is cut.
+    Each row is computed from its number alone, so it does not matter in which slices the table is read.
     """
-    counts = -(-width // WORDS_PER_COUNT)
+    counts = -(-width // WORDS_PER_COUNT)  # values of the counter for each row, rounded up
     bits = np.random.Philox(key=seed, counter=start * counts)
     words = bits.random_raw((stop - start) * counts * WORDS_PER_COUNT)
     return (words.reshape(stop - start, -1)[:, :width] >> np.uint64(11)) * 2.0**-53

@@ -1,4 +1,4 @@
-"""Real Chromium, opening pages from disk; whatever it complains about or asks the network for fails the test."""
+"""Real Chromium opens pages from disk; a message on its console or a request to the network fails the test."""
 
 import shutil
 
@@ -28,8 +28,8 @@ def chromium():
 
 @pytest.fixture
 def show(chromium):
-    """Open a page that lies on disk, in a window of its own."""
-    opened, complaints = [], []
+    """Return a function that opens a page on disk, in a window of its own."""
+    contexts, complaints = [], []
 
     def open_page(path, *, anchor="", width=1280, height=900, scheme="light", touch=False):
         context = chromium.new_context(
@@ -39,22 +39,22 @@ def show(chromium):
             accept_downloads=True,
             reduced_motion="reduce",
         )
-        opened.append(context)
+        contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
         address = path.as_uri()
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked(request.url, address))
+        page.on("request", lambda request: note_request(request.url, address))
         page.goto(address + anchor)
         page.wait_for_selector("html[data-ready]")
         return page
 
-    def asked(url, address):
+    def note_request(url, address):
         if not url.startswith(("data:", "blob:")) and url.split("#")[0] != address:
-            complaints.append(f"asked for {url}")
+            complaints.append(f"requested {url}")
 
     yield open_page
-    for context in opened:
+    for context in contexts:
         context.close()
     assert complaints == []

@@ -1,5 +1,6 @@
-"""The app in real Chromium: a photo explained, watched, kept, and made again by the command it gives."""
+"""The app in real Chromium: a photo is explained, watched and saved, and explained again by the command it shows."""
 
+import re
 import shlex
 import time
 
@@ -17,12 +18,11 @@ pytest.importorskip("gradio", reason="there is no Gradio: install the extra [ser
 WATCH = """() => {
     const shown = () => document.querySelector("#frames iframe:not(.coming)")?.contentDocument;
     const budget = () => shown()?.querySelector(".budget")?.innerText;
-    const note = () => said.push([document.querySelector("#status").innerText, budget()]);
-    window.said = [];
+    const note = () => states.push([document.querySelector("#status").innerText, budget()]);
+    window.states = [];
     const everything = { subtree: true, childList: true, characterData: true, attributes: true };
     new MutationObserver(note).observe(document.querySelector("#answer"), everything);
 }"""
-SERIOUS = ("serious", "critical")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def window(chromium):
-    """All users have their pages in one: each page is a user of its own, and scripts are fetched once."""
+    """Return one browser window for all users: each page is a user of its own, and scripts are fetched once."""
     permissions = ["clipboard-read", "clipboard-write"]
     with chromium.new_context(accept_downloads=True, reduced_motion="reduce", permissions=permissions) as context:
         yield context
@@ -48,15 +48,15 @@ def app(tmp_path_factory, window):
         late.wait_for_selector(".given img")
         late.locator("#explain").click()
         late.get_by_text(" encoder calls").wait_for()
-    late.close()  # with a page open and at work, the server ended without a word
+    late.close()  # the server had ended without an error while this page was open and its job was running
 
 
 @pytest.fixture
 def visit(window, app):
-    """Open the app as a user of one's own; whatever the browser complains about or asks others for fails the test."""
+    """Open the app as a new user. Whatever the browser complains about, or asks other machines for, fails the test."""
     opened, complaints = [], []
 
-    def asked(url):
+    def check_request(url):
         if not url.startswith((app.address, "data:", "blob:")):
             complaints.append(f"asked for {url}")
 
@@ -67,7 +67,7 @@ def visit(window, app):
         page.set_default_timeout(60_000)
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked(request.url))
+        page.on("request", lambda request: check_request(request.url))
         page.goto(app.address)
         page.wait_for_selector("#explain")
         return page
@@ -90,50 +90,54 @@ def expect_same(one, other):
         assert torch.equal(getattr(one, name), getattr(other, name))
 
 
-def expect_read(inside, found):
-    """Wherever one points, the page says what the explanation says."""
-    verdict, seen = found.verdict(level=0.95), set()
+def expect_read(inside, explanation):
+    """Point at pixels: the page reads out the values of the explanation."""
+    verdict, verdicts_read = explanation.verdict(level=0.95), set()
     picture = inside.locator(".picture")
     box = picture.bounding_box()
     for step in range(24):
         picture.hover(position={"x": box["width"] * (0.3 + step % 6 / 12), "y": box["height"] * (0.2 + step // 6 / 6)})
         place, *values = inside.locator(".reading dd").evaluate_all(
-            "all => all.map((one) => one.dataset.value ?? one.innerText)"
+            "all => all.map((value) => value.dataset.value ?? value.innerText)"
         )
         column, row = map(int, place.split(", "))
         for value, name in zip(values, ("importance", "uncertainty", "vote_share"), strict=False):
-            assert abs(float(value) - getattr(found, name)[row, column]) <= 1e-4
+            assert abs(float(value) - getattr(explanation, name)[row, column]) <= 1e-4
         assert int(values[3]) == verdict[row, column]
-        seen.add(int(values[3]))
-    assert len(seen) > 1
+        verdicts_read.add(int(values[3]))
+    assert len(verdicts_read) > 1
 
 
-def test_a_photo_is_uploaded_watched_and_kept(visit, encoder, photo, monkeypatch, capsys):
+def test_a_photo_is_uploaded_explained_and_saved(visit, encoder, photo, monkeypatch, capsys):
     page = visit()
     give(page, photo)
     page.wait_for_selector(".given img")
-    assert "my cat.png" in page.locator("#given").inner_text()
-    fill(page, pool=384, seed=3)
+    assert "my cat.png" in page.locator("#photo").inner_text()
+    fill(page, budget=384, seed=3)
     page.evaluate(WATCH)
+    assert page.get_by_role("heading", level=1).inner_text().endswith("?")
+    assert page.locator(".guide").is_visible()
     explain(page)
     assert "385 encoder calls" in done(page)
+    assert not page.locator(".guide").is_visible()  # the result takes its place
     inside = page.frame_locator("#frames iframe:not(.coming)")
-    inside.get_by_text("estimated from a pool of 384 masks", exact=True).wait_for()
-    said = page.evaluate("window.said")
-    assert any(" of 385 encoder calls" in words for words, _ in said)
-    seen = {int(budget.split()[-2]) for _, budget in said if budget and budget.startswith("so far")}
-    assert seen
-    assert seen <= {128, 256}
+    inside.get_by_text("estimated from 384 masks", exact=True).wait_for()
+    states = page.evaluate("window.states")
+    assert any(" of 385 encoder calls" in status for status, _ in states)
+    previews = [budget for _, budget in states if budget and budget.startswith("preview")]
+    masks = {int(re.search(r"(\d+) masks", budget)[1]) for budget in previews}
+    assert masks
+    assert masks <= {128, 256}
 
-    found = rx.Explanation.load(kept(page, "my cat.npz"))
-    own = rx.Repeat(pool=384)(encoder, rx.load_image(photo, encoder), seed=3)
-    expect_same(found, own)
-    assert found.provenance["method"] == own.provenance["method"]
+    saved = rx.Explanation.load(kept(page, "my cat.npz"))
+    own = rx.Repeat(budget=384)(encoder, rx.load_image(photo, encoder), seed=3)
+    expect_same(saved, own)
+    assert saved.provenance["method"] == own.provenance["method"]
     with PIL.Image.open(kept(page, "my cat.png")) as panel:
         assert panel.width > 1000
-    expect_read(inside, found)
+    expect_read(inside, saved)
 
-    page.locator("#same button").first.click()
+    page.locator("#snippets button").first.click()
     page.get_by_role("button", name="Copy Command").click()
     page.get_by_role("button", name="Copy Command").get_by_text("Copied").wait_for()
     copied = shlex.split(page.evaluate("navigator.clipboard.readText()"))
@@ -141,21 +145,21 @@ def test_a_photo_is_uploaded_watched_and_kept(visit, encoder, photo, monkeypatch
     monkeypatch.chdir(photo.parent)
     status, _ = run_here(monkeypatch, capsys, *copied[1:])
     assert status == 0
-    expect_same(found, rx.Explanation.load("results/my cat.npz"))
+    expect_same(saved, rx.Explanation.load("results/my cat.npz"))
 
     page.get_by_role("button", name="Copy Python").click()
     page.get_by_role("button", name="Copy Python").get_by_text("Copied").wait_for()
     exec(page.evaluate("navigator.clipboard.readText()"), {})
-    expect_same(found, rx.Explanation.load("my cat.npz"))
+    expect_same(saved, rx.Explanation.load("my cat.npz"))
 
 
 def test_methods_and_encoders_stand_side_by_side(visit, app):
     page = visit()
     page.get_by_role("button", name="coffee.png").click()
     page.wait_for_selector(".given img")
-    fill(page, pool=256)
+    fill(page, budget=256)
     page.locator("#compare button").first.click()
-    choose(page, "other-method", "saliency")
+    choose(page, "other-method", "Saliency")
     page.wait_for_selector("#passes input")
     fill(page, passes=2)
     explain(page)
@@ -168,7 +172,7 @@ def test_methods_and_encoders_stand_side_by_side(visit, app):
     with PIL.Image.open(kept(page, "coffee.comparison.png")) as picture:
         assert picture.width > 500
 
-    choose(page, "other-method", "nothing")
+    choose(page, "other-method", "The same method")
     choose(page, "other-encoder", "torchvision:squeezenet1_0=random")
     explain(page)
     assert "514 encoder calls" in done(page)
@@ -177,7 +181,7 @@ def test_methods_and_encoders_stand_side_by_side(visit, app):
     assert titles.first.text_content() == "REPEAT · torchvision:squeezenet1_1"
 
 
-def test_what_is_no_photo_or_too_large_is_refused_civilly(visit, app, tmp_path):
+def test_a_file_that_is_no_photo_or_too_large_is_refused_in_a_line(visit, app, tmp_path):
     page = visit()
     large, text, heavy = tmp_path / "large.png", tmp_path / "text.jpg", tmp_path / "heavy.png"
     PIL.Image.new("L", (10_000, 5_000)).save(large)
@@ -185,22 +189,22 @@ def test_what_is_no_photo_or_too_large_is_refused_civilly(visit, app, tmp_path):
     with heavy.open("wb") as file:
         file.truncate(33 * 2**20)
     for path, words in (
-        (large, "large.png: 10000×5000 pixels are more than the 40 million taken here"),
+        (large, "large.png: 10000×5000 pixels are more than the 40 million accepted here"),
         (text, "text.jpg: not an image that can be read"),
     ):
         give(page, path)
-        page.locator("#given .note", has_text=path.name).wait_for()
-        assert words in page.locator("#given").inner_text()
+        page.locator("#photo .note", has_text=path.name).wait_for()
+        assert words in page.locator("#photo").inner_text()
     explain(page)
     assert "no photo yet" in done(page, "refused")
-    assert not page.locator("#words").is_visible()
+    assert not page.locator("#snippet-text").is_visible()
     give(page, heavy)
-    page.get_by_text("heavy.png: more than the 32 MB taken here").wait_for()
+    page.get_by_text("heavy.png: more than the 32 MB accepted here").wait_for()
     page.get_by_role("button", name="chelsea.png").click()
     page.wait_for_selector(".given img")
     fill(page, masks=0)
     explain(page)
-    assert "asks must be a whole number of at least 1, not 0" in done(page, "refused")
+    assert "masks must be" in done(page, "refused")
 
 
 def test_a_photo_can_be_dropped(visit, photo):
@@ -214,8 +218,8 @@ def test_a_photo_can_be_dropped(visit, photo):
     page.evaluate(script, [list(photo.read_bytes()), "dropped <b>cat</b>.png"])
     page.wait_for_selector(".given img")
     assert (
-        "dropped <b>cat< b>.png" in page.locator("#given").inner_text()
-        or "b>.png" in page.locator("#given").inner_text()
+        "dropped <b>cat< b>.png" in page.locator("#photo").inner_text()
+        or "b>.png" in page.locator("#photo").inner_text()
     )
 
 
@@ -224,7 +228,7 @@ def test_a_second_user_need_not_wait_for_the_first(visit, encoder, photo):
     give(first, photo)
     first.wait_for_selector(".given img")
     fill(first, masks=50_000, repeats=1)
-    first.get_by_role("radio", name="exact").check()
+    first.get_by_role("radio", name="Exact").check()
     explain(first)
     under_way = first.get_by_text("of 50,001 encoder calls")
     under_way.wait_for()
@@ -232,10 +236,10 @@ def test_a_second_user_need_not_wait_for_the_first(visit, encoder, photo):
     second = visit(width=390)
     give(second, photo)
     second.wait_for_selector(".given img")
-    fill(second, pool=256, seed=2)
+    fill(second, budget=256, seed=2)
     explain(second)
     assert "257 encoder calls" in done(second)
-    own = rx.Repeat(pool=256)(encoder, rx.load_image(photo, encoder), seed=2)
+    own = rx.Repeat(budget=256)(encoder, rx.load_image(photo, encoder), seed=2)
     expect_same(rx.Explanation.load(kept(second, "my cat.npz")), own)
     first.bring_to_front()
     assert until(lambda: under_way.inner_text() != before)
@@ -253,7 +257,7 @@ def test_cancelled_work_stops_and_a_closed_page_leaves_neither_work_nor_files(vi
     give(page, photo)
     page.wait_for_selector(".given img")
     fill(page, masks=3000, repeats=1, size=128)
-    page.get_by_role("radio", name="exact").check()
+    page.get_by_role("radio", name="Exact").check()
     explain(page)
     page.get_by_text("of 3,001 encoder calls").wait_for()
     page.click("#cancel")
@@ -267,17 +271,17 @@ def test_cancelled_work_stops_and_a_closed_page_leaves_neither_work_nor_files(vi
     expect_idle(app)
 
 
-def test_light_and_dark_wide_and_narrow_nothing_is_wrong_or_cut_off(visit, app):
+def test_the_page_is_accessible_and_fits_at_every_width_in_light_and_dark(visit, app):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = visit()
     page.get_by_role("button", name="astronaut.png").click()
     page.wait_for_selector(".given img")
-    fill(page, pool=256)
+    fill(page, budget=256)
     page.locator("#compare button").first.click()
     explain(page)
     done(page)
     page.wait_for_selector("#frames iframe:not(.coming)")
-    page.locator("#same button").first.click()
+    page.locator("#snippets button").first.click()
     frame = page.locator("#frames iframe")
     for width, scheme, paper in (
         (1400, "dark", (21, 23, 26)),
@@ -287,21 +291,21 @@ def test_light_and_dark_wide_and_narrow_nothing_is_wrong_or_cut_off(visit, app):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
         colour = f"rgb{paper}"
-        for one in (page.locator("body"), page.frame_locator("#frames iframe").locator("body")):
-            assert until(lambda: one.evaluate("one => getComputedStyle(one).backgroundColor") == colour)  # noqa: B023
+        for body in (page.locator("body"), page.frame_locator("#frames iframe").locator("body")):
+            assert until(lambda: body.evaluate("body => getComputedStyle(body).backgroundColor") == colour)  # noqa: B023
         page.wait_for_timeout(400)  # colours fade
-        found = axe.run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:300]) for one in found if one["impact"] in SERIOUS] == []
+        violations = axe.run(page).response["violations"]
+        assert [(violation["id"], violation["nodes"][0]["html"][:300]) for violation in violations] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert until(lambda: frame.evaluate("one => one.contentDocument.body.scrollHeight <= one.clientHeight + 1"))
-        wider = """() => [...document.querySelectorAll("#app *")].filter((one) => {
-            const box = one.getBoundingClientRect();
+        assert until(lambda: frame.evaluate("it => it.contentDocument.body.scrollHeight <= it.clientHeight + 1"))
+        wider = """() => [...document.querySelectorAll("#app *")].filter((element) => {
+            const box = element.getBoundingClientRect();
             return box.width && (box.right > innerWidth + 1 || box.left < -1);
-        }).map((one) => one.outerHTML.slice(0, 80))"""
+        }).map((element) => element.outerHTML.slice(0, 80))"""
         assert page.evaluate(wider) == []
 
 
 def test_no_call_to_another_machine(app):
-    """Named last: over all that was done above, neither browser nor server has asked anybody else."""
+    """Check at the end of this file that in all tests above the server called no other machine."""
     assert app.calls.read_text() == ""
-    assert ".ses" not in {file.name for file in app.files()}  # where ONNX Runtime would begin to tell of its use
+    assert ".ses" not in {file.name for file in app.files()}  # ONNX Runtime's report of its use

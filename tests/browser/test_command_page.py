@@ -11,7 +11,7 @@ def test_a_run_can_be_looked_into(show, tmp_path, monkeypatch, capsys):
     (tmp_path / "photos").mkdir()
     for name in ("chelsea", "coffee"):
         imsave(tmp_path / "photos" / f"{name}.png", getattr(data, name)()[::2, ::2])
-    options = ["--out", tmp_path / "out", *SMALL, "--method", "repeat,relax", "--masks", 40, "--pool-size", 128]
+    options = ["--out", tmp_path / "out", *SMALL, "--method", "repeat,relax", "--masks", 40, "--budget", 128]
     status, said = run_here(monkeypatch, capsys, "explain", tmp_path / "photos", *options)
     assert (status, said.err) == (0, "")
     opened = show(tmp_path / "out" / "index.html", anchor="#image-2")

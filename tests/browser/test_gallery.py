@@ -1,12 +1,12 @@
-"""A folder screened: sorted, filtered, and looked into image by image."""
+"""The page of a screened folder is sorted, filtered and looked into image by image."""
 
 import numpy as np
 import pytest
 import torch
-from pages import explanation, hung
+from pages import explanation, saved
 
 from repeat_xai.metrics.detection import mixture
-from repeat_xai.output.page import explained, screened
+from repeat_xai.output.page import write_explain_page, write_screen_page
 from repeat_xai.output.screening import Ranked, Score
 
 NAMES = ("zebra", "Ape", "cow 10", "cow 9", "dog", "eel")
@@ -15,14 +15,14 @@ SCORES = (0.11, 0.10, 0.09, 0.03, 0.02, 0.01)
 
 @pytest.fixture
 def page(tmp_path):
-    """Six images in the order of their scores, whose mixture is made up to separate."""
+    """Return the page of six images in the order of their scores, with a mixture that separates."""
     scores = [
-        Score(tmp_path / f"{name}.png", hung(explanation(i, size=(24, 24)), tmp_path / "images", name).files, score)
+        Score(tmp_path / f"{name}.png", saved(explanation(i, size=(24, 24)), tmp_path / "images", name).files, score)
         for i, (name, score) in enumerate(zip(NAMES, SCORES, strict=True))
     ]
     many = np.concatenate([np.random.default_rng(0).normal(centre, 0.006, 60) for centre in (0.02, 0.1)])
     split = mixture(torch.tensor(many))
-    return screened(Ranked(scores, [0.99, 0.98, 0.97, 0.03, 0.02, 0.01], [None] * 6, split), [], tmp_path)
+    return write_screen_page(Ranked(scores, [0.99, 0.98, 0.97, 0.03, 0.02, 0.01], [None] * 6, split), [], tmp_path)
 
 
 def shown(opened):
@@ -57,15 +57,15 @@ def test_the_gallery_filters(show, page):
     assert opened.locator("output[for=least-uncertainty]").text_content() == "0.0950"
 
 
-def test_every_image_passes_filters_that_ask_nothing(show, tmp_path):
-    outcomes = [hung(explanation(i, size=(9, 9), name=f"{i}.png"), tmp_path, f"{i}") for i in range(9)]
-    opened = show(explained([outcomes], tmp_path))
+def test_filters_at_their_lower_end_let_every_image_pass(show, tmp_path):
+    outcomes = [saved(explanation(i, size=(9, 9), name=f"{i}.png"), tmp_path, f"{i}") for i in range(9)]
+    opened = show(write_explain_page([outcomes], tmp_path))
     assert shown(opened) == list("012345678")
     opened.select_option("#order", "-name")
     assert shown(opened) == list("876543210")
 
 
-def test_the_scores_are_drawn_with_the_mixture_on_them(show, page):
+def test_the_histogram_of_scores_has_the_mixture_on_it(show, page):
     opened = show(page)
     chart = opened.locator(".chart svg")
     assert chart.locator("path.curve").count() == 2
@@ -78,7 +78,7 @@ def test_the_scores_are_drawn_with_the_mixture_on_them(show, page):
         assert box["x"] + box["width"] <= axis["x"] + axis["width"] + 1
 
 
-def test_an_image_opens_and_the_way_back_leads_to_its_card(show, page):
+def test_going_back_from_an_image_leads_to_its_card(show, page):
     opened = show(page)
     opened.get_by_role("link", name="cow 10.png").click()
     title = opened.locator("#view-title", has_text="cow 10.png")
@@ -106,15 +106,15 @@ def test_the_next_image_is_the_next_of_those_shown(show, page):
     assert opened.locator("#next").get_attribute("href") is None
 
 
-def test_an_address_leads_to_an_image_and_one_of_none_to_all(show, page):
+def test_an_address_opens_its_image_and_an_unknown_one_the_gallery(show, page):
     assert show(page, anchor="#image-5").locator("#view-title").text_content() == "dog.png"
     opened = show(page, anchor="#image-77")
     assert opened.locator("#gallery").is_visible()
     assert not opened.locator("#view").is_visible()
 
 
-def test_everything_by_keyboard_alone(show, page):
-    """From the top of the page by Tab, Enter, arrows and Escape: sort, open, choose a layer, read pixels, go back."""
+def test_everything_can_be_done_by_keyboard(show, page):
+    """Tab, Enter, arrows and Escape are enough to sort, open an image, choose a layer, read pixels and go back."""
     opened = show(page)
     keys = opened.keyboard
 
@@ -123,9 +123,9 @@ def test_everything_by_keyboard_alone(show, page):
             keys.press("Tab")
             if opened.evaluate("selector => document.activeElement.matches(selector)", selector):
                 outline = opened.evaluate("""() => {
-                    const one = document.activeElement;
-                    const drawn = one.type === "radio" ? one.nextElementSibling : one;
-                    return getComputedStyle(drawn).outlineStyle;
+                    const active = document.activeElement;
+                    const outlined = active.type === "radio" ? active.nextElementSibling : active;
+                    return getComputedStyle(outlined).outlineStyle;
                 }""")
                 assert outline == "solid", f"no ring around {selector}"
                 return
@@ -164,8 +164,8 @@ def test_everything_by_keyboard_alone(show, page):
     assert place.text_content() == "11, 21"
     keys.press("Shift+ArrowDown")
     assert place.text_content() == "11, 23"
-    assert "column, row 11, 23; importance 0." in opened.locator("#spoken").text_content()
-    tab_to("summary")
+    assert "input column, row 11, 23; importance 0." in opened.locator("#spoken").text_content()
+    tab_to(".tile summary")
     keys.press("Enter")
     assert opened.locator(".provenance").is_visible()
     keys.press("Escape")

@@ -93,6 +93,7 @@ AT_MOST = {
     "Lime": {"samples": 24},
     "local_lipschitz": {"draws": 2},
     "max_sensitivity": {"draws": 2},
+    "RobustnessScore": {"draws": 2},
     "similarity_range": {"masks": 12},
 }
 """A snippet's budget: what is called → a number it is given, or the most it may be where it is given."""
@@ -104,7 +105,7 @@ def shrunk(source: str, name: str) -> ast.Module:
     """A snippet with its budget cut.
 
     >>> ast.unparse(shrunk("rx.Repeat(repeats=10)", "doctest"))
-    'rx.Repeat(repeats=2, pool=256, base=rx.Relax(masks=12))'
+    'rx.Repeat(repeats=2, budget=256, base=rx.Relax(masks=12))'
     """
     return ast.fix_missing_locations(_Shrinking().visit(ast.parse(source, name)))
 

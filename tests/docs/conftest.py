@@ -61,8 +61,8 @@ def here(prepared, registered, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "Repeat", lambda: rx.Repeat(base=rx.Relax(masks=9), repeats=2))
     monkeypatch.setattr(demo, "load_encoder", lambda name: rx.load_encoder(name, size=32))
     for module in [module for name, module in sys.modules.items() if name.startswith("repeat_xai.")]:
-        if hasattr(module, "SIDE"):
-            monkeypatch.setattr(module, "SIDE", 32)
+        if hasattr(module, "PAPER_SIDE"):
+            monkeypatch.setattr(module, "PAPER_SIDE", 32)
 
 
 def pictures(root: Path) -> None:

@@ -1,21 +1,21 @@
-"""Call a function in a process of its own, with little memory and time: what takes more dies there, and not here."""
+"""Calls of a function in a process of its own, whose memory and time are limited."""
 
 import resource
 import warnings
 from multiprocessing.connection import Connection
 
-from hostile.verdicts import Verdict, called
-from stores import quickly
+from hostile.verdicts import Verdict, verdict_of_call
+from stores import forkserver
 
-MOST_MEMORY = 6 * 2**30
-"""Bytes of addresses; torch and ONNX Runtime alone take half of it."""
+MAX_BYTES = 6 * 2**30
+"""Size of the process's address space in bytes; torch and ONNX Runtime alone take half of it."""
 SECONDS = 20.0
 
 
-def called_apart(action, *arguments, memory: int = MOST_MEMORY, seconds: float = SECONDS) -> Verdict:
-    """The verdict on the call; a process that dies is a traceback, one that does not answer a hang."""
-    receiving, sending = quickly.Pipe(duplex=False)
-    process = quickly.Process(target=_call, args=(action, arguments, memory, seconds, sending), daemon=True)
+def verdict_of_call_in_process(action, *arguments, memory: int = MAX_BYTES, seconds: float = SECONDS) -> Verdict:
+    """Return the verdict on a call. A process that dies counts as a traceback, one that does not answer as a hang."""
+    receiving, sending = forkserver.Pipe(duplex=False)
+    process = forkserver.Process(target=_call, args=(action, arguments, memory, seconds, sending), daemon=True)
     process.start()
     sending.close()
     try:
@@ -32,4 +32,4 @@ def _call(action, arguments, memory: int, seconds: float, sending: Connection) -
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    sending.send(called(lambda: action(*arguments), seconds=seconds))
+    sending.send(verdict_of_call(lambda: action(*arguments), seconds=seconds))

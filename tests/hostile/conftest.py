@@ -1,4 +1,4 @@
-"""Count the verdicts of the corpus, and print them by category when the tests end."""
+"""Counts of the verdicts of the corpus, printed by category when the tests end."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ LABEL = "hostile"
 
 @pytest.fixture
 def judge(request):
-    """Write down the verdict of one case, then check it against what the case expects.
+    """Record the verdict of one case, then check it against what the case expects.
 
     `judge(category, verdict, case)` is for one case; `judge(category, verdict, count=n)` only counts.
     """
@@ -19,9 +19,9 @@ def judge(request):
     def judge(category, verdict, case=None, *, count=1):
         request.node.user_properties.append((LABEL, [category, verdict.kind, count]))
         if case is not None:
-            assert verdict.kind == case.expected, verdict.said
-        if case is not None and case.says:
-            assert re.search(case.says, verdict.said), verdict.said
+            assert verdict.kind == case.expected, verdict.text
+        if case is not None and case.message:
+            assert re.search(case.message, verdict.text), verdict.text
 
     return judge
 
@@ -39,6 +39,6 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.section("hostile input")
     headings = ("tried", "right", "refused in one line", "tracebacks", "hangs", "half files")
     terminalreporter.write_line("category".ljust(20) + "".join(heading.rjust(21) for heading in headings))
-    for category, found in sorted(counts.items()):
-        numbers = (found.total(), *(found[kind] for kind in KINDS))
+    for category, kinds in sorted(counts.items()):
+        numbers = (kinds.total(), *(kinds[kind] for kind in KINDS))
         terminalreporter.write_line(category.ljust(20) + "".join(f"{number:,}".rjust(21) for number in numbers))

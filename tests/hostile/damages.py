@@ -1,4 +1,4 @@
-"""Ways to damage a file or to put something else in its place."""
+"""Functions that damage a file, or put something else in its place."""
 
 import io
 import json
@@ -15,7 +15,7 @@ import PIL.Image
 
 
 def flipped(share, bit=3):
-    """Flip one bit of the byte that lies at this share of the file."""
+    """Flip one bit of the byte at this share of the file's length."""
 
     def damage(path):
         content = bytearray(path.read_bytes())
@@ -45,7 +45,7 @@ def deleted(path):
 
 
 def replaced(old, new):
-    """Put other bytes in the place of some that are in the file once or more."""
+    """Replace bytes that occur in the file by others."""
 
     def damage(path):
         content = path.read_bytes()
@@ -56,17 +56,17 @@ def replaced(old, new):
 
 
 def with_fields(**fields):
-    """Change fields of a JSON object; a field that is `...` is left out."""
+    """Change fields of a JSON object; a field whose value is `...` is left out."""
 
     def damage(path):
-        found = json.loads(path.read_text()) | fields
-        path.write_text(json.dumps({name: value for name, value in found.items() if value is not ...}))
+        record = json.loads(path.read_text()) | fields
+        path.write_text(json.dumps({name: value for name, value in record.items() if value is not ...}))
 
     return damage
 
 
 def own_picture(path):
-    """A picture that a user put there."""
+    """Write a picture that is the user's own."""
     PIL.Image.new("RGB", (64, 48), "red").save(path, format="PNG")
 
 
@@ -81,7 +81,7 @@ def folder(path):
 
 
 def bound_socket(path):
-    """A socket; its name is short, as the system wants it."""
+    """Create a socket; it is bound under a short name because the system limits the length."""
     path.unlink(missing_ok=True)
     before = Path.cwd()
     os.chdir(path.parent)
@@ -93,7 +93,7 @@ def bound_socket(path):
 
 
 def link_to(target):
-    """A symbolic link to this file; None: to itself."""
+    """Create a symbolic link to this file, or to itself if the target is None."""
 
     def damage(path):
         path.unlink(missing_ok=True)
@@ -103,7 +103,7 @@ def link_to(target):
 
 
 def moved_and_linked(path):
-    """The file lies elsewhere, and a symbolic link leads there."""
+    """Move the file elsewhere and leave a symbolic link to it."""
     elsewhere = path.parent.parent / f"moved-{path.name}"
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
@@ -118,45 +118,45 @@ SPECIAL = {
     "a link to itself": link_to(None),
     "a link to nothing": link_to("nowhere/at/all"),
 }
-"""What is no regular file, by name."""
+"""Functions that create something other than a regular file, by name."""
 
 
 def npy(array, **header):
-    """An array as numpy saves it; with `header`, what it says of the array is changed."""
+    """Return an array as numpy saves it; `header` changes the description of the array."""
     file = io.BytesIO()
     np.lib.format.write_array(file, np.asarray(array), allow_pickle=True)
     if not header:
         return file.getvalue()
-    told = np.lib.format.header_data_from_array_1_0(np.asarray(array)) | header
+    description = np.lib.format.header_data_from_array_1_0(np.asarray(array)) | header
     changed = io.BytesIO()
-    np.lib.format.write_array_header_1_0(changed, told)
+    np.lib.format.write_array_header_1_0(changed, description)
     return changed.getvalue() + np.asarray(array).tobytes()
 
 
 def parts_of(path):
-    """The files in an `.npz`, by name."""
+    """Return the contents of the files in an `.npz`, by name."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def packed(parts, path, *, compression=zipfile.ZIP_DEFLATED):
-    """Write files into an `.npz`: a mapping of names to contents, or a list of such pairs."""
+    """Write an `.npz` from a mapping of names to contents, or from a list of such pairs."""
     with zipfile.ZipFile(path, "w", compression) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a name that is there twice
+        warnings.simplefilter("ignore")  # zipfile warns of a name that is there twice
         for name, content in parts.items() if isinstance(parts, dict) else parts:
             archive.writestr(name, content)
 
 
 def with_parts(**parts):
-    """Change arrays of an `.npz`, given as arrays or as bytes; one that is `...` is left out."""
+    """Change arrays of an `.npz`, given as arrays or as bytes; one whose value is `...` is left out."""
 
     def damage(path):
-        found = parts_of(path)
+        stored = parts_of(path)
         for name, content in parts.items():
-            found.pop(f"{name}.npy", None)
+            stored.pop(f"{name}.npy", None)
             if content is not ...:
-                found[f"{name}.npy"] = content if isinstance(content, bytes) else npy(content)
-        packed(found, path)
+                stored[f"{name}.npy"] = content if isinstance(content, bytes) else npy(content)
+        packed(stored, path)
 
     return damage
 
@@ -173,45 +173,45 @@ def with_map(name, change):
 
 
 def with_text(name, /, **fields):
-    """Change fields of the photo or the provenance in an `.npz`; a field that is `...` is left out."""
+    """Change fields of the photo or the provenance in an `.npz`; a field whose value is `...` is left out."""
 
     def damage(path):
         with np.load(path) as arrays:
-            found = json.loads(str(arrays[name])) | fields
-        text = json.dumps({key: value for key, value in found.items() if value is not ...})
+            record = json.loads(str(arrays[name])) | fields
+        text = json.dumps({key: value for key, value in record.items() if value is not ...})
         with_parts(**{name: np.array(text)})(path)
 
     return damage
 
 
 def with_wrong_checksum(path):
-    """The list of an `.npz` says another checksum of its first array than that has."""
+    """Change the checksum of the first array in the directory of an `.npz`."""
     content = bytearray(path.read_bytes())
     start = content.index(b"PK\x01\x02")
     content[start + 16] ^= 1
     path.write_bytes(content)
 
 
-def bomb(side, *, told=None):
-    """An `.npz` whose importance map, of so many pixels a side, is packed a thousand times smaller than it is.
+def bomb(side, *, claimed_size=None):
+    """Give an `.npz` an importance map of `side` × `side` pixels that is compressed a thousand times.
 
-    `told` is the size in bytes that the list of the file's parts gives for it, if not the true one.
+    `claimed_size` is the size in bytes that the directory of the file gives for it; None gives the true one.
     """
 
     def damage(path):
         header = npy(np.zeros((0, 0), np.float32), shape=(side, side))
         packer = zlib.compressobj(9, wbits=-15)
-        begun = packer.compress(header) + packer.flush(zlib.Z_FULL_FLUSH)
+        start = packer.compress(header) + packer.flush(zlib.Z_FULL_FLUSH)
         megabyte = packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)
-        data = begun + megabyte * (4 * side * side // 2**20) + packer.flush()
-        size = len(header) + 4 * side * side if told is None else told
+        data = start + megabyte * (4 * side * side // 2**20) + packer.flush()
+        size = len(header) + 4 * side * side if claimed_size is None else claimed_size
         _store(path, "importance.npy", data, size)
 
     return damage
 
 
 def _store(path, name, data, size):
-    """Give one array of an `.npz` other compressed bytes, and say that it unpacks to so many."""
+    """Give one array of an `.npz` other compressed bytes, and the size that they claim to unpack to."""
     place = b"x" * len(data)
     packed({**parts_of(path), name: place}, path, compression=zipfile.ZIP_STORED)
     content = bytearray(path.read_bytes().replace(place, data))

@@ -10,9 +10,9 @@ import pytest
 
 @contextmanager
 def mounted(folder, options):
-    """A file system of its own in a folder, in memory.
+    """Mount a file system in memory at a folder, for the time of the block.
 
-    Where that is not permitted the test is skipped; those of `limited` are not.
+    The test is skipped where mounting is not permitted; `file_size_limited` works everywhere.
     """
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
@@ -29,9 +29,9 @@ def remount(folder, options):
 
 
 @contextmanager
-def limited(most):
+def file_size_limited(max_bytes):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, before[1]))
     try:
         yield
     finally:

@@ -1,62 +1,62 @@
-"""What `evaluate` leaves: rows, maps and tables, to be compared with those of a run that nobody disturbed."""
+"""Rows, maps and tables that `evaluate` leaves, and their comparison with those of an undisturbed run."""
 
-from crews import network, pictures
 from hostile.outputs import Run
 from hostile.verdicts import Verdict, drafts
+from small_work import network, pictures
 from stores import bits
 
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_schema import parts, unpacked
+from repeat_xai.experiments.store.row_schema import read_batches, rows_in
 
-BESIDE = "rows to make"
-"""How the line ends that says how much is to be done."""
+WORK_LINE = "rows to make"
+"""End of the line that reports how many rows are missing."""
 
 
-def evaluated(folder, *options, photos, masks=16):
-    """Make photos and an encoder in a folder, and run `evaluate` on them, undisturbed."""
-    encoder, seen = network(folder).name, pictures(folder / "photos", photos)
+def evaluate_once(folder, *options, photos, masks=16):
+    """Create photos and an encoder in a folder, and run `evaluate` on them, undisturbed."""
+    encoder, dataset = network(folder).name, pictures(folder / "photos", photos)
     arguments = (
-        *("evaluate", "--dataset", seen, "--encoder", encoder, "--protocol", "encoder", "--device", "cpu"),
+        *("evaluate", "--dataset", dataset, "--encoder", encoder, "--protocol", "encoder", "--device", "cpu"),
         *("--methods", "repeat,relax", "--masks", str(masks), "--repeats", "2", *options),
     )
     run = Run(arguments, folder / "whole")
     verdict = run.into(run.whole, lines=2)
-    assert verdict.kind == "right", verdict.said
+    assert verdict.kind == "right", verdict.text
     return run
 
 
-def again(run, out):
-    """Run the command into a folder, and return what it says beside how much is to be done."""
+def run_again(run, out):
+    """Run the command into a folder, and return the verdict without the line that reports the missing rows."""
     verdict = run.into(out, lines=2)
-    lines = [line for line in verdict.said.splitlines() if not line.endswith(BESIDE)]
+    lines = [line for line in verdict.text.splitlines() if not line.endswith(WORK_LINE)]
     assert len(lines) <= 1, lines
     return Verdict(verdict.kind, "".join(lines))
 
 
 def every_row(out):
-    """Return the rows of all files, to the bit but for the time that they took; nothing is swept or merged by it."""
+    """Return the bits of all rows in all files, apart from their duration, without removing drafts or merging files."""
     files = sorted((out / "rows").glob("[!.]*.parquet"))
-    read = (unpacked(part) for file in files for part in parts(file.read_bytes(), str(file)))
+    read = (rows_in(batch) for file in files for batch in read_batches(file.read_bytes(), str(file)))
     return [bits(row, but=("seconds",)) for rows in read for row in rows]
 
 
 def rows_of(out):
-    """Return the rows by key: of a key that is there twice, the one that is no failure."""
+    """Return the rows by key; if a key has several, one that is not a failure."""
     rows = sorted(every_row(out), key=lambda row: row["failure"] is None)
     return {row["key"]: row for row in rows}
 
 
 def expect_maps(run, out, keys):
-    """Check that the maps of these rows are those of the undisturbed run, bit for bit."""
+    """Check that the maps of these rows equal those of the undisturbed run, bit for bit."""
     for key in keys:
-        ours, theirs = (MapStore(folder / "maps.zarr").read(key).maps for folder in (out, run.whole))
-        assert {kind: values.tobytes() for kind, values in ours.items()} == {
-            kind: values.tobytes() for kind, values in theirs.items()
+        maps, expected = (MapStore(folder / "maps.zarr").read(key).maps for folder in (out, run.whole))
+        assert {kind: values.tobytes() for kind, values in maps.items()} == {
+            kind: values.tobytes() for kind, values in expected.items()
         }
 
 
-def expect_like(run, out):
-    """Check that rows, maps and tables are those of the undisturbed run, each once, with nothing beside them."""
+def expect_same_results(run, out):
+    """Check that rows, maps and tables equal those of the undisturbed run, and that nothing else is there."""
     expected = rows_of(run.whole)
     assert rows_of(out) == expected
     assert len(every_row(out)) == len(expected)

@@ -20,13 +20,13 @@ Content = bytes | Callable[[], bytes]
 
 @dataclass(frozen=True, kw_only=True)
 class Picture(Case):
-    """An image, and for one that is accepted what it shows."""
+    """An image, and the picture that it should show if it is accepted."""
 
     shows: Literal["picture", "grey", "white", "anything"] = "picture"
     within: int = 0
-    """Levels of 255 by which pixels may differ: compression loses some."""
+    """Levels of 255 by which pixels may differ, because compression loses some."""
     suffix: str = ".png"
-    """By which the command finds it in a folder."""
+    """Suffix of the file, by which the command finds it in a folder."""
 
 
 _numbers = count()
@@ -44,13 +44,15 @@ def _file(name: str, content: Content, expected: Literal["right", "refused"], **
     return Picture(name=name, make=make, expected=expected, **fields)
 
 
-def refused(says: str, kind: str, **contents: Content) -> list[Picture]:
-    """Files that are refused with these words."""
-    return [_file(f"{kind}: {name.replace('_', ' ')}", made, "refused", says=says) for name, made in contents.items()]
+def refused(message: str, kind: str, **contents: Content) -> list[Picture]:
+    """Return cases of files that are refused with this message."""
+    return [
+        _file(f"{kind}: {name.replace('_', ' ')}", made, "refused", message=message) for name, made in contents.items()
+    ]
 
 
 def right(shows: str, kind: str, *, within: int = 0, **contents: Content) -> list[Picture]:
-    """Files that are accepted, and show this."""
+    """Return cases of files that are accepted and show this picture."""
     return [
         _file(f"{kind}: {name.replace('_', ' ')}", made, "right", shows=shows, within=within)
         for name, made in contents.items()
@@ -58,7 +60,7 @@ def right(shows: str, kind: str, *, within: int = 0, **contents: Content) -> lis
 
 
 def expect_shown(image, case: Picture) -> None:
-    """Check that an image is one, and shows what the case says."""
+    """Check that an image is an `Image` and shows what the case expects."""
     pixels = image.pixels.numpy()
     assert pixels.shape == (3, SIDE, SIDE)
     assert pixels.dtype == np.float32

@@ -1,7 +1,7 @@
-"""Change small sound images at random, by a seed, and load each in this process, whose memory is bounded.
+"""Random changes of small sound images, each of which is loaded in this process, whose memory is limited.
 
 `python -m hostile.image_mutations FIRST COUNT` prints, as JSON, how many were images, how many were refused in one
-line, and which ended in any other way.
+line, and which ended in any other way. The number of an image is the seed of its changes.
 """
 
 import faulthandler
@@ -33,16 +33,16 @@ from hostile.image_bytes import (
     tiff,
     with_segment,
 )
-from hostile.verdicts import Verdict, called
+from hostile.verdicts import Verdict, verdict_of_call
 
 import repeat_xai as rx
 from repeat_xai.types import Preprocessing
 
 SECONDS = 20.0
-MOST_MEMORY = 2**30
+MAX_BYTES = 2**30
 """Bytes that the process may take beyond what it has when everything is imported."""
 NUMBERS = (0, 1, 2, 3, 7, 8, 255, 256, 32_767, 32_768, 65_535, 65_536, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
-"""What a length, a size or an offset is set to."""
+"""Values that a length, a size or an offset is set to."""
 SMALL = PICTURE.resize((16, 12))
 TURNED = exif({0x0112: (3, 1, 6), 0x8769: (4, 1, 60)})
 SEEDS = {
@@ -99,84 +99,84 @@ SEEDS = {
 }
 
 
-def flip(content: bytearray, chance: random.Random) -> None:
+def flip(content: bytearray, rng: random.Random) -> None:
     """Flip up to eight bits, half of the time near the beginning, where sizes and kinds are."""
-    for _ in range(chance.randint(1, 8)):
-        end = min(len(content), chance.choice((64, len(content))))
-        content[chance.randrange(end)] ^= 1 << chance.randrange(8)
+    for _ in range(rng.randint(1, 8)):
+        end = min(len(content), rng.choice((64, len(content))))
+        content[rng.randrange(end)] ^= 1 << rng.randrange(8)
 
 
-def cut(content: bytearray, chance: random.Random) -> None:
-    del content[chance.randrange(len(content)) :]
+def cut(content: bytearray, rng: random.Random) -> None:
+    del content[rng.randrange(len(content)) :]
 
 
-def leave_out(content: bytearray, chance: random.Random) -> None:
-    start = chance.randrange(len(content))
-    del content[start : start + chance.randint(1, 64)]
+def leave_out(content: bytearray, rng: random.Random) -> None:
+    start = rng.randrange(len(content))
+    del content[start : start + rng.randint(1, 64)]
 
 
-def double(content: bytearray, chance: random.Random) -> None:
-    start = chance.randrange(len(content))
-    content[start:start] = content[start : start + chance.randint(1, 256)] * chance.choice((1, 1, 50))
+def double(content: bytearray, rng: random.Random) -> None:
+    start = rng.randrange(len(content))
+    content[start:start] = content[start : start + rng.randint(1, 256)] * rng.choice((1, 1, 50))
 
 
-def insert(content: bytearray, chance: random.Random) -> None:
-    start = chance.randrange(len(content))
-    content[start:start] = chance.randbytes(chance.randint(1, 32))
+def insert(content: bytearray, rng: random.Random) -> None:
+    start = rng.randrange(len(content))
+    content[start:start] = rng.randbytes(rng.randint(1, 32))
 
 
-def overwrite(content: bytearray, chance: random.Random) -> None:
-    start, length = chance.randrange(len(content)), chance.randint(1, 32)
-    filling = chance.choice((b"\0", b"\xff", chance.randbytes(1)))
+def overwrite(content: bytearray, rng: random.Random) -> None:
+    start, length = rng.randrange(len(content)), rng.randint(1, 32)
+    filling = rng.choice((b"\0", b"\xff", rng.randbytes(1)))
     content[start : start + length] = filling * length
 
 
-def lie(content: bytearray, chance: random.Random) -> None:
-    """Write another number where one may be: sizes, lengths and offsets, in either order of bytes."""
-    form = chance.choice(("<H", ">H", "<I", ">I"))
+def lie(content: bytearray, rng: random.Random) -> None:
+    """Write another number at a random place, in either order of bytes: it may be a size, a length or an offset."""
+    form = rng.choice(("<H", ">H", "<I", ">I"))
     size = struct.calcsize(form)
-    start = chance.randrange(min(len(content), chance.choice((40, 120, 10**6))))
-    content[start : start + size] = struct.pack(form, chance.choice(NUMBERS) % 256**size)
+    start = rng.randrange(min(len(content), rng.choice((40, 120, 10**6))))
+    content[start : start + size] = struct.pack(form, rng.choice(NUMBERS) % 256**size)
 
 
-def change_part(content: bytearray, chance: random.Random) -> None:
-    """Change a part of a PNG, and make its checksum right again; double it, move it or leave it out."""
+def change_part(content: bytearray, rng: random.Random) -> None:
+    """Change, double, move or leave out a part of a PNG, and correct its checksum."""
     parts, at = [], 8
     while at + 12 <= len(content):
         length = int.from_bytes(content[at : at + 4], "big")
         parts.append((bytes(content[at + 4 : at + 8]), bytearray(content[at + 8 : at + 8 + length])))
         at += 12 + length
-    for _ in range(chance.randint(1, 3)):
-        place = chance.randrange(len(parts))
+    for _ in range(rng.randint(1, 3)):
+        place = rng.randrange(len(parts))
         kind, data = parts[place]
-        what = chance.choice(("flip", "flip", "lie", "lie", "double", "drop", "swap", "rename", "cut"))
+        what = rng.choice(("flip", "flip", "lie", "lie", "double", "drop", "swap", "rename", "cut"))
         if what == "double":
             parts.insert(place, (kind, bytearray(data)))
         elif what == "drop" and len(parts) > 1:
             parts.pop(place)
         elif what == "swap":
-            other = chance.randrange(len(parts))
+            other = rng.randrange(len(parts))
             parts[place], parts[other] = parts[other], parts[place]
         elif what == "rename":
             names = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"iCCP", b"zTXt", b"iTXt", b"eXIf", b"acTL", b"fcTL", b"pHYs")
-            parts[place] = (chance.choice(names), data)
+            parts[place] = (rng.choice(names), data)
         elif data:
-            {"flip": flip, "lie": lie}.get(what, leave_out)(data, chance)
+            {"flip": flip, "lie": lie}.get(what, leave_out)(data, rng)
     content[8:] = b"".join(chunk(kind, bytes(data)) for kind, data in parts)
 
 
-def change_segment(content: bytearray, chance: random.Random) -> None:
-    """Double a segment of a JPEG, leave it out, or change what is in it."""
+def change_segment(content: bytearray, rng: random.Random) -> None:
+    """Change, double or leave out a segment of a JPEG."""
     places = [at for at in range(len(content) - 3) if content[at] == 0xFF and 0xC0 <= content[at + 1] < 0xFF]
-    start = chance.choice(places)
+    start = rng.choice(places)
     end = start + 2 + int.from_bytes(content[start + 2 : start + 4], "big")
-    if chance.random() < 0.3:
-        content[start:start] = content[start:end] * chance.choice((1, 1, 120))
-    elif chance.random() < 0.4:
+    if rng.random() < 0.3:
+        content[start:start] = content[start:end] * rng.choice((1, 1, 120))
+    elif rng.random() < 0.4:
         del content[start:end]
     else:
         inside = content[start + 2 : end] or bytearray(1)
-        chance.choice((flip, lie))(inside, chance)
+        rng.choice((flip, lie))(inside, rng)
         content[start + 2 : end] = inside
 
 
@@ -185,20 +185,20 @@ OF_FORMAT = {"png": change_part, "jpeg": change_segment}
 
 
 def mutated(number: int) -> bytes:
-    """The image of this number."""
-    chance = random.Random(number)
+    """Return the changed image of this number."""
+    rng = random.Random(number)
     kind = list(SEEDS)[number % len(SEEDS)]
-    content = bytearray(chance.choice(SEEDS[kind]))
-    if kind in OF_FORMAT and chance.random() < 0.6:
-        OF_FORMAT[kind](content, chance)
+    content = bytearray(rng.choice(SEEDS[kind]))
+    if kind in OF_FORMAT and rng.random() < 0.6:
+        OF_FORMAT[kind](content, rng)
     else:
-        for _ in range(chance.choice((1, 1, 1, 2, 4))):
-            chance.choice(CHANGES)(content, chance)
+        for _ in range(rng.choice((1, 1, 1, 2, 4))):
+            rng.choice(CHANGES)(content, rng)
             content = content or bytearray(b"\0")
     return bytes(content)
 
 
-class Looker:
+class UncalledEncoder:
     """An encoder that is never called."""
 
     name, weights, pool = "looker", "none", "none"
@@ -210,31 +210,31 @@ class Looker:
 
 
 def load(path: Path) -> None:
-    """Load an image, and check that it is one."""
-    pixels = rx.load_image(path, Looker()).pixels
+    """Load an image, and check the result."""
+    pixels = rx.load_image(path, UncalledEncoder()).pixels
     assert pixels.shape == (3, SIDE, SIDE)
     assert pixels.isfinite().all()
     assert 0 <= pixels.min() <= pixels.max() <= 1
 
 
-def tried(path: Path, number: int) -> Verdict:
+def verdict_of_image(path: Path, number: int) -> Verdict:
     path.write_bytes(mutated(number))
-    return called(lambda: load(path), seconds=SECONDS)
+    return verdict_of_call(lambda: load(path), seconds=SECONDS)
 
 
 def main(first: int, count: int) -> None:
-    """Load so many images and print what became of them; the last number printed is that of a crash."""
+    """Load `count` images and print what became of them; after a crash, the last number printed is its image."""
     faulthandler.enable()
-    PIL.Image.MAX_IMAGE_PIXELS = 1_000_000  # so that an image that a change made large takes little time
+    PIL.Image.MAX_IMAGE_PIXELS = 1_000_000  # an image that a change made large would take long
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (used + MAX_BYTES, used + MAX_BYTES))
     counts: Counter[str] = Counter()
     faults = {}
     with tempfile.TemporaryDirectory() as folder:
-        rx.load_image(PICTURE, Looker())  # what is imported late takes none of the first image's time
+        rx.load_image(PICTURE, UncalledEncoder())  # imports must not take the time of the first image
         for number in range(first, first + count):
             print(number, flush=True)
-            verdict = tried(Path(folder) / "a.png", number)
+            verdict = verdict_of_image(Path(folder) / "a.png", number)
             counts[verdict.kind] += 1
             if verdict.kind not in ("right", "refused"):
                 faults[number] = verdict

@@ -1,4 +1,4 @@
-"""Pictures in memory of every mode, and places that are no files, or are files under odd names."""
+"""Pictures in memory in every mode, paths that are no files, and files under unusual names."""
 
 import io
 import os
@@ -17,7 +17,7 @@ def in_memory(name: str, made, expected="right", **fields) -> Picture:
 
 
 def unread() -> PIL.Image.Image:
-    """A picture that Pillow has opened and not yet decoded; its file is damaged."""
+    """Return a picture that Pillow has opened and not yet decoded, and whose file is damaged."""
     return PIL.Image.open(io.BytesIO(saved("JPEG")[:700]))
 
 
@@ -28,7 +28,7 @@ def closed() -> PIL.Image.Image:
 
 
 def clear(mode: str) -> PIL.Image.Image:
-    """A picture of which nothing can be seen."""
+    """Return a fully transparent picture."""
     return PIL.Image.new(mode, (SIDE, SIDE))
 
 
@@ -46,22 +46,22 @@ MEMORY = [
     ),
     *(in_memory(mode, lambda mode=mode: clear(mode), shows="anything") for mode in ("I;16", "I;16B", "I;16L", "F")),
     in_memory("LAB", lambda: clear("LAB"), shows="anything"),
-    in_memory("F from 0 to 255", lambda: PICTURE.convert("F"), "refused", says="rescale"),
-    in_memory("of no size", lambda: PIL.Image.new("RGB", (0, 0)), "refused", says=TOO_SMALL),
-    in_memory("closed", closed, "refused", says=DAMAGED),
-    in_memory("not yet decoded and damaged", unread, "refused", says=DAMAGED),
+    in_memory("F from 0 to 255", lambda: PICTURE.convert("F"), "refused", message="rescale"),
+    in_memory("of no size", lambda: PIL.Image.new("RGB", (0, 0)), "refused", message=TOO_SMALL),
+    in_memory("closed", closed, "refused", message=DAMAGED),
+    in_memory("not yet decoded and damaged", unread, "refused", message=DAMAGED),
     in_memory("a bad palette", lambda: PIL.Image.fromarray(RAMP).convert("P"), shows="anything"),
-    in_memory("an array without rows", lambda: np.zeros((0, 32, 3), np.float32), "refused", says=TOO_SMALL),
-    in_memory("an array of nothing", lambda: np.zeros((0, 0)), "refused", says=TOO_SMALL),
-    in_memory("an array of records", lambda: np.zeros((32, 32), [("a", "f4")]), "refused", says="uint8 or floats"),
-    in_memory("an array of objects", lambda: np.full((32, 32), None), "refused", says="uint8 or floats"),
-    in_memory("an array of five axes", lambda: np.zeros((1, 1, 32, 32, 3)), "refused", says="an array must be"),
+    in_memory("an array without rows", lambda: np.zeros((0, 32, 3), np.float32), "refused", message=TOO_SMALL),
+    in_memory("an array of nothing", lambda: np.zeros((0, 0)), "refused", message=TOO_SMALL),
+    in_memory("an array of records", lambda: np.zeros((32, 32), [("a", "f4")]), "refused", message="uint8 or floats"),
+    in_memory("an array of objects", lambda: np.full((32, 32), None), "refused", message="uint8 or floats"),
+    in_memory("an array of five axes", lambda: np.zeros((1, 1, 32, 32, 3)), "refused", message="an array must be"),
     in_memory("an array seen from behind", lambda: PIXELS[::-1][::-1]),
 ]
 
 
-def place(name: str, make, says: str, expected="refused") -> Picture:
-    return Picture(name=f"place: {name}", make=make, expected=expected, says=says)
+def place(name: str, make, message: str, expected="refused") -> Picture:
+    return Picture(name=f"place: {name}", make=make, expected=expected, message=message)
 
 
 def special(make, file_name: str = "a.png"):
@@ -73,7 +73,7 @@ def special(make, file_name: str = "a.png"):
 
 
 def linked(target: str, content: bytes | None = None):
-    """A link to a file elsewhere."""
+    """Return a function that creates a link to a file elsewhere."""
 
     def made(folder: Path) -> Path:
         if content is not None:
@@ -85,7 +85,7 @@ def linked(target: str, content: bytes | None = None):
 
 
 def two_links(folder: Path) -> Path:
-    """Two links that lead to each other."""
+    """Create two links that point to each other."""
     (folder / "a.png").symlink_to("b.png")
     (folder / "b.png").symlink_to("a.png")
     return folder / "a.png"
@@ -101,7 +101,7 @@ def named(name: bytes, content: bytes = BINARY):
 
 
 def sparse(size: int, head: bytes = b""):
-    """A file of this many bytes that takes no room."""
+    """Return a function that creates a file of this many bytes that takes no space on the disk."""
 
     def made(folder: Path) -> Path:
         with (folder / "a.jpg").open("wb") as file:

@@ -1,4 +1,4 @@
-"""JPEGs that are damaged, lie, or are odd and yet whole; and EXIF, which JPEG brought into the world."""
+"""JPEGs that are damaged, wrong, or unusual but valid, and cases of EXIF data."""
 
 import struct
 
@@ -16,7 +16,7 @@ ORIENTATION = 0x0112
 
 
 def scans(number: int) -> bytes:
-    """A progressive JPEG that is refined over and over."""
+    """Return a progressive JPEG with this number of scans."""
     last = PROGRESSIVE[PROGRESSIVE.rindex(b"\xff\xda") : -2]
     return PROGRESSIVE[:-2] + last * number + PROGRESSIVE[-2:]
 
@@ -26,7 +26,7 @@ def tagged(tags, following: int = 0) -> bytes:
 
 
 def without(marker: bytes) -> bytes:
-    """The JPEG without the first segment of this kind."""
+    """Return the JPEG without the first segment of this kind."""
     start = WHOLE.index(marker)
     return WHOLE[:start] + WHOLE[start + 2 + int.from_bytes(WHOLE[start + 2 : start + 4]) :]
 

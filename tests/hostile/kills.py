@@ -1,6 +1,6 @@
-"""Kill processes while they write, and see what they had written when they died.
+"""Commands that are killed while they write, and the files that they leave.
 
-A killed command costs no start: it is forked from a process that has already imported the package.
+Starting a command takes little time, because it is forked from a process that has already imported the package.
 """
 
 import os
@@ -13,112 +13,112 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from stores import quickly
+from stores import forkserver
 
 from repeat_xai.experiments import making_rows as run
 from repeat_xai.files.atomic import writing
 
-MOST_SECONDS = 120.0
-"""A command that neither ends nor gets as far as it should within this time hangs."""
+TIMEOUT = 120.0
+"""Seconds after which a command that does not end, or does not reach a state, counts as a hang."""
 
-quickly.set_forkserver_preload(
+forkserver.set_forkserver_preload(
     [
         *(
             "repeat_xai.cli.explain",
             "repeat_xai.cli.screen",
             "repeat_xai.cli.evaluate",
-            "repeat_xai.experiments.executors.local",
+            "repeat_xai.experiments.executors.executor",
         ),
         *("pyarrow.parquet", "pyarrow.compute", "zarr", "fsspec", "onnx", "onnxruntime", "matplotlib.font_manager"),
     ]
 )
 
 
-class Death(NamedTuple):
-    """How a command died, and what it left."""
+class Kill(NamedTuple):
+    """The outcome of a kill."""
 
     killed: bool
-    """False where the command had ended before the kill."""
-    left: frozenset[Path]
-    """Every file below the folder at the moment of death."""
+    """False if the command had ended before it was killed."""
+    files: frozenset[Path]
+    """All files below the folder at that moment."""
 
 
 class Command:
-    """`repeat-xai` with these arguments, begun in a process of its own; what it says goes to a file.
+    """`repeat-xai` with these arguments, run in a process of its own; its output goes to a file.
 
     `prepare` is called in that process before the command is run.
     """
 
-    def __init__(self, arguments: Sequence[object], said: Path, prepare: Callable[[], None] | None = None) -> None:
-        self.said = said
+    def __init__(self, arguments: Sequence[object], output: Path, prepare: Callable[[], None] | None = None) -> None:
+        self.output = output
         plain = [str(part) for part in arguments]
-        self._process = quickly.Process(target=_run, args=(plain, said, prepare), daemon=True)
+        self._process = forkserver.Process(target=_run, args=(plain, output, prepare), daemon=True)
         self._process.start()
 
     def ended(self) -> bool:
-        """Say whether the command has ended."""
+        """Return whether the command has ended."""
         return self._process.exitcode is not None
 
-    def finish(self, seconds: float = MOST_SECONDS) -> int:
+    def finish(self, seconds: float = TIMEOUT) -> int:
         """Wait for the command to end, and return its exit status."""
         self._process.join(seconds)
-        assert self.ended(), f"a hang: {self.said.read_text()}"
+        assert self.ended(), f"a hang: {self.output.read_text()}"
         return int(self._process.exitcode)
 
     def kill(self) -> bool:
-        """Send SIGKILL, and say whether that is what ended the command."""
+        """Send SIGKILL, and return whether it ended the command."""
         self._process.kill()
         self._process.join()
         return self._process.exitcode == -signal.SIGKILL
 
 
-def kill_when(command: Command, reached: Callable[[], bool], folder: Path, *, delay: float = 0.0) -> Death:
-    """Kill a command so many seconds after `reached()` is true for the first time, and list what is in the folder.
+def kill_when(command: Command, reached: Callable[[], bool], folder: Path, *, delay: float = 0.0) -> Kill:
+    """Kill a command `delay` seconds after `reached()` first returns true, and list the files in the folder.
 
-    A command that ends before has not been killed.
+    A command that ends before is not killed.
     """
-    until = time.monotonic() + MOST_SECONDS
+    until = time.monotonic() + TIMEOUT
     while not reached() and not command.ended():
-        assert time.monotonic() < until, f"a hang: {command.said.read_text()}"
+        assert time.monotonic() < until, f"a hang: {command.output.read_text()}"
         time.sleep(0.001)
     command._process.join(delay)
     killed = command.kill()
-    return Death(killed, frozenset(files_below(folder)))
+    return Kill(killed, frozenset(files_below(folder)))
 
 
 def files_below(folder: Path) -> list[Path]:
-    """All files below a folder that may be changing, hidden ones too."""
-    found: list[Path] = []
+    """Return all files below a folder that may be changing, including hidden ones."""
+    files: list[Path] = []
     for root, _, names in os.walk(folder):
-        found += [Path(root) / name for name in names]
-    return found
+        files += [Path(root) / name for name in names]
+    return files
 
 
 def delays(seed: int, longest: float) -> Callable[[], float]:
-    """Return a function that gives a random number of seconds, at most `longest`, at each call."""
-    chance = random.Random(seed)
-    return lambda: chance.random() * longest
+    """Return a function that returns a random number of seconds, at most `longest`, at each call."""
+    rng = random.Random(seed)
+    return lambda: rng.random() * longest
 
 
-def write_and_wait(path: Path, told: object) -> None:
-    """Begin a file, tell the name of its draft, and wait to be killed."""
+def write_and_wait(path: Path, connection: object) -> None:
+    """Begin to write a file, send the name of its draft, and wait to be killed."""
     with writing(path) as draft:
         draft.write_text("half")
-        told.send(draft.name)
-        time.sleep(MOST_SECONDS)
+        connection.send(draft.name)
+        time.sleep(TIMEOUT)
 
 
 def write_every_row() -> None:
-    """Let `evaluate` write each row as soon as it is made, to a file of its own, and merge four of them."""
-    run.EVERY, run.OFTEN = -1.0, 4
+    """Make `evaluate` write each row into a file of its own as soon as it is made, and merge after every four files."""
+    run.SECONDS_PER_FILE, run.FILES_BETWEEN_MERGES = -1.0, 4
 
 
-def _run(arguments: list[str], said: Path, prepare: Callable[[], None] | None) -> None:
+def _run(arguments: list[str], output: Path, prepare: Callable[[], None] | None) -> None:
     from repeat_xai.cli import main
 
     if prepare is not None:
         prepare()
-    descriptor = os.open(said, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+    descriptor = os.open(output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(descriptor, stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Modules that do in their forward what no encoder should: each disturbs torch, breaks a promise, or fails.
+"""Modules whose forward does what no encoder should: it changes settings of torch, breaks an assumption, or fails.
 
 All of them wrap the same healthy network. A fault is a function of the module and its images that returns codes.
 """
@@ -16,7 +16,7 @@ from torch import nn
 
 
 def healthy():
-    """The network that all of them wrap, for images of any size."""
+    """Return the network that all faulty modules wrap, for images of any size."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         layers = (nn.Conv2d(3, 4, 5, stride=3), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(16, 8))
@@ -24,7 +24,7 @@ def healthy():
 
 
 class Faulty(nn.Module):
-    """A healthy network whose forward misbehaves; it counts its calls."""
+    """A healthy network whose forward misbehaves, and which counts its calls."""
 
     def __init__(self, behave):
         super().__init__()
@@ -36,7 +36,7 @@ class Faulty(nn.Module):
 
 
 def afterwards(act):
-    """Return the right codes, having done something else."""
+    """Do something else, after the right codes have been computed."""
 
     def behave(module, images):
         codes = module.body(images)
@@ -67,7 +67,7 @@ def from_call(number, behave):
 
 
 def failing(make):
-    """Raise what the function makes."""
+    """Raise the error that the function makes."""
 
     def behave(module, images):
         raise make()
@@ -76,14 +76,14 @@ def failing(make):
 
 
 class Wordless(Exception):
-    """An error that cannot say what is wrong."""
+    """An error whose message cannot be made."""
 
     def __str__(self):
         raise RuntimeError("no words either")
 
 
 class Marked(torch.Tensor):
-    """A tensor of a class of its own."""
+    """A subclass of tensors."""
 
 
 def endless(module, images):
@@ -115,12 +115,12 @@ def forked(module):
 
 
 def by_a_thread(module, images):
-    found = []
+    codes = []
     with torch.no_grad():
-        thread = threading.Thread(target=lambda: found.append(module.body(images.detach())))
+        thread = threading.Thread(target=lambda: codes.append(module.body(images.detach())))
     thread.start()
     thread.join()
-    return found[0]
+    return codes[0]
 
 
 def with_gradients(module, images):
@@ -159,7 +159,7 @@ def other_python(module):
 
 
 def call(function, *arguments):
-    """Call a function of torch's, whichever module asks."""
+    """Call a function that does not depend on the module, such as one of torch's."""
     return lambda module: function(*arguments)
 
 
@@ -210,7 +210,7 @@ BLIND = {
     "returns codes made for inference",
     "returns a parameter",
 }
-"""Those whose codes carry no gradient, so that methods with gradients refuse them."""
+"""Names of modules whose codes carry no gradient, so that methods that need gradients refuse them."""
 
 WRONG_SHAPE = r"returns \[[\d, ]*\] for \d+ images, not one code per image"
 NOT_FINITE = "NaN|infinite"
@@ -266,7 +266,7 @@ REFUSED = {
     "wants other channels": (lambda module, images: nn.functional.conv2d(images, torch.ones(1, 5, 1, 1)), "channels"),
     "wants a second argument": (lambda module: None, "argument"),
 }
-"""Modules that are refused, and a part of the line that says why."""
+"""Modules that are refused, and a part of the message."""
 
 UNSTEADY = {
     "always drops": given(lambda codes: nn.functional.dropout(codes, 0.5)),
@@ -284,15 +284,15 @@ UNSTEADY = {
     "mixes up the batch": given(lambda codes: codes.roll(1, 0)),
     "learns at each call": lambda module, images: module.body[4].bias.data.add_(0.1) * 0 + module.body(images),
 }
-"""Modules that give one image different codes: explained, with a warning."""
+"""Modules that give one image different codes, and are explained with a warning."""
 
 
-def case(name, behave, expected="right", says=""):
-    return Case(name=name, make=lambda folder: Faulty(behave), expected=expected, says=says)
+def case(name, behave, expected="right", message=""):
+    return Case(name=name, make=lambda folder: Faulty(behave), expected=expected, message=message)
 
 
 CASES = [
     *(case(name, behave) for name, behave in RIGHT.items()),
-    *(case(name, behave, "refused", says) for name, (behave, says) in REFUSED.items()),
+    *(case(name, behave, "refused", message) for name, (behave, message) in REFUSED.items()),
 ]
 UNSTEADY_CASES = [case(name, behave) for name, behave in UNSTEADY.items()]

@@ -1,4 +1,4 @@
-"""ONNX files that lie, lead elsewhere or are no encoder, and the healthy one they are made of: the means of squares.
+"""ONNX files that contain wrong values or refer to other files, made from a healthy network: the means of squares.
 
 Each case writes `net.onnx` into a folder beside `secret`, which no network may open, and returns its path.
 """
@@ -32,7 +32,7 @@ def constant(name, content):
 
 
 def network(*nodes, inputs=None, outputs=None, tensors=(), opset=17, last="codes"):
-    """The means of squares of 8×8 pixels, and further nodes, of which `last` is the output."""
+    """Return the means of squares of 8×8 pixels, with further nodes, of which `last` is the output."""
     body = [
         node("AveragePool", "images", "pooled", kernel_shape=[8, 8], strides=[8, 8]),
         node("Flatten", "pooled", "codes"),
@@ -44,7 +44,7 @@ def network(*nodes, inputs=None, outputs=None, tensors=(), opset=17, last="codes
 
 
 def saved(model, folder):
-    """Write the network, a model or bytes, and beside it what it may read, and what it may not."""
+    """Write the network, a model or bytes, beside a file that it may read and one that it may not."""
     (folder / "in").mkdir()
     (folder / "secret").write_bytes(MEANS.tobytes())
     path = folder / "in" / "net.onnx"
@@ -56,7 +56,7 @@ def saved(model, folder):
 
 
 def kept_in(location, name="w", *more, dims=(4,)):
-    """A tensor whose values are in another file."""
+    """Return a tensor whose values are in another file."""
     tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
     for key, entry in (("location", location), *more):
         tensor.external_data.add(key=key, value=entry)
@@ -64,7 +64,7 @@ def kept_in(location, name="w", *more, dims=(4,)):
 
 
 def added(tensor):
-    """A network that adds the mean of a tensor to its codes, which moves them."""
+    """Return a network that adds the mean of a tensor to its codes, which changes them."""
     nodes = (node("ReduceMean", "w", "m", keepdims=0), node("Mul", "m zero", "z"), node("Add", "codes z", "moved"))
     return network(*nodes, tensors=[tensor, constant("zero", np.float32(0))], last="moved")
 
@@ -78,7 +78,7 @@ def graph_of(tensor):
 
 
 def conditional(tensor):
-    """A choice between two subgraphs that nothing uses."""
+    """Return a choice between two subgraphs that nothing uses."""
     inner = graph_of(tensor)
     choice = node("If", "yes", "y", then_branch=inner, else_branch=inner)
     return network(choice, tensors=[constant("yes", True)])
@@ -184,7 +184,7 @@ def prepared(prepare):
 
 
 def in_memory(folder):
-    """A file where ONNX Runtime would take the offset for an address, so that only its name gives it away."""
+    """Write a file whose offset ONNX Runtime would take for an address, so that only its name shows the problem."""
     path = saved(added(kept_in("*/_ORT_MEM_ADDR_/*", "w", ("offset", "4096"), ("length", "16"))), folder)
     (path.parent / "*" / "_ORT_MEM_ADDR_").mkdir(parents=True)
     (path.parent / "*" / "_ORT_MEM_ADDR_" / "*").write_bytes(bytes(8192))
@@ -204,16 +204,16 @@ def linked_inside(folder):
 
 
 def explained(path):
-    """A map of the network's codes."""
+    """Return a map of the network's codes."""
     encoder = rx.load_encoder(f"onnx:{path}", size=SIDE)
     pixels = torch.randn(3, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
     return rx.Relax(masks=12)(encoder, rx.load_image(pixels, encoder), seed=0)
 
 
-def case(name, make, says="", expected="refused"):
-    """A case of a model, of bytes, or of a function that writes both into a folder."""
+def case(name, make, message="", expected="refused"):
+    """Return a case of a model, of bytes, or of a function that writes both into a folder."""
     write = make if callable(make) else lambda folder: saved(make, folder)
-    return Case(name=name, make=write, expected=expected, says=says)
+    return Case(name=name, make=write, expected=expected, message=message)
 
 
 EXTERNAL = [

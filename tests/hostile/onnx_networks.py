@@ -1,4 +1,4 @@
-"""ONNX files that are damaged, no encoder, or too much: see `onnx_cases` for the healthy network they are made of."""
+"""ONNX files that are damaged, no encoder, or too large, made from the healthy network of `onnx_cases`."""
 
 import os
 
@@ -11,7 +11,7 @@ KINDS = TensorProto
 
 
 def placed(put):
-    """A case of something else at the network's place."""
+    """Return a case that has something else in place of the network."""
 
     def make(folder):
         path = saved(HEALTHY, folder)
@@ -28,7 +28,7 @@ def sparse(path):
 
 
 def nested(depth):
-    """Bytes of a graph in a node of a graph, so many deep; no builder of protobuf goes so far."""
+    """Return the bytes of a graph in a node of a graph, `depth` times; protobuf's own classes cannot write so many."""
 
     def field(number, content):
         length, sizes = len(content), b""
@@ -43,7 +43,7 @@ def nested(depth):
 
 
 def typed(kind):
-    """A network whose codes have another type."""
+    """Return a network whose codes have another type."""
     return network(node("Cast", "codes", "cast", to=kind), outputs=[value("cast", ["n", 48], kind)])
 
 
@@ -62,7 +62,7 @@ def raw(content, *, dims, kind=KINDS.FLOAT):
 
 
 def filled(kind, count):
-    """A network that makes so many numbers of one when it is loaded."""
+    """Return a network that makes `count` numbers of one when it is loaded."""
     makers = {
         "ConstantOfShape": [node("ConstantOfShape", "shape", "big")],
         "Expand": [node("Expand", "half", "big")],
@@ -77,7 +77,7 @@ def filled(kind, count):
 
 
 def recursive():
-    """A function that calls itself."""
+    """Return a network with a function that calls itself."""
     inner = [helper.make_node("F", ["x"], ["y"], domain="mine")]
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
     model = network(helper.make_node("F", ["codes"], ["x"], domain="mine"), outputs=[value("x", ["n", 48])])
@@ -127,7 +127,7 @@ FILES = [
     case("of no operator set", changed(lambda m: m.ClearField("opset_import")), NO_NETWORK),
     case("without a graph", changed(lambda m: m.ClearField("graph")), NO_NETWORK),
 ]
-"""Files that are no network."""
+"""Files that are not networks."""
 
 TAKES = r"takes .*not one float tensor \[batch, channels, height, width\]"
 ENDS = [
@@ -178,7 +178,7 @@ ENDS = [
         "onnx:net.onnx fails: |not a row",
     ),
 ]
-"""Networks that take or give what no encoder does."""
+"""Networks with unsuitable inputs or outputs."""
 
 INSIDE = [
     case("values cut short", raw(bytes(8), dims=[4]), "net.onnx"),
@@ -195,14 +195,14 @@ INSIDE = [
     case("a megabyte of words", changed(lambda m: setattr(m, "doc_string", "word " * 2**18)), expected="right"),
     case("a thousand nodes", chain(1000), expected="right"),
 ]
-"""Networks whose inside is wrong, or long."""
+"""Networks that are invalid, or large, inside."""
 
 BOMBS = [
     case("a function that calls itself", recursive(), NO_NETWORK),
     *(case(f"a terabyte by {kind}", filled(kind, 2**38), "net.onnx") for kind in ("ConstantOfShape", "Expand", "Tile")),
     *(case(f"exabytes by {kind}", filled(kind, 2**61), "net.onnx") for kind in ("ConstantOfShape", "Expand")),
 ]
-"""Networks that would take all memory."""
+"""Networks that would exhaust memory."""
 
 UNSTEADY = [
     case("noise", with_output(node("RandomNormalLike", "codes", "r"), node("Add", "codes r", "x")), expected="right"),
@@ -225,4 +225,4 @@ UNSTEADY = [
         expected="right",
     ),
 ]
-"""Networks whose codes are not steady."""
+"""Networks whose codes vary."""

@@ -1,4 +1,4 @@
-"""Portable maps, WebP, JPEG 2000 and AVIF that lie or are cut."""
+"""Portable maps, WebP, JPEG 2000 and AVIF files that are wrong or cut."""
 
 import struct
 
@@ -18,13 +18,13 @@ FLOATS = np.flipud(PIXELS[..., 0].astype("<f4") / 255)
 
 
 def extended(width: int, height: int, *parts: tuple[bytes, bytes], flags: int = 0) -> bytes:
-    """A WebP with a canvas."""
+    """Return a WebP with a canvas."""
     canvas = bytes([flags, 0, 0, 0]) + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
     return riff((b"VP8X", canvas), *parts)
 
 
 def part(content: bytes, kind: bytes) -> tuple[bytes, bytes]:
-    """A part of a WebP."""
+    """Return a part of a WebP."""
     start = content.index(kind)
     size = int.from_bytes(content[start + 4 : start + 8], "little")
     return kind, content[start + 8 : start + 8 + size]

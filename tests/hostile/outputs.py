@@ -1,4 +1,4 @@
-"""Folders of results: made once, damaged in a copy, run again, and compared with what they were."""
+"""Folders of results that are made once, damaged in a copy, made again, and compared with the original."""
 
 import contextlib
 import io
@@ -14,9 +14,9 @@ import numpy as np
 import PIL.Image
 import pyarrow.parquet as pq
 import pytest
-from crews import network, pictures
 from hostile.verdicts import Hang, Verdict, drafts, time_limit
 from matplotlib.figure import Figure
+from small_work import network, pictures
 
 import repeat_xai.output.results_folder
 import repeat_xai.output.screening
@@ -25,11 +25,11 @@ from repeat_xai.types import Explanation
 
 PHOTOS = 2
 CLOCK = ("seconds", "finished")
-"""Fields of a provenance that differ from run to run; how long the encoder took to be made ready is another."""
+"""Fields of a provenance that differ between runs; the seconds that preparing the encoder takes differ too."""
 
 
-def some_in_short(cases, every: int) -> list:
-    """The cases, of which every so many-th is in the short part of the corpus and the others in the long part."""
+def in_both_parts(cases, every: int) -> list:
+    """Return the cases as parameters; each `every`-th is in the short part of the corpus, the rest in the long part."""
     return [
         pytest.param(case, id=str(case), marks=() if number % every == 0 else pytest.mark.hostile)
         for number, case in enumerate(cases)
@@ -40,22 +40,22 @@ class Run(NamedTuple):
     """A command that fills a folder, and the folder as it should be."""
 
     command: tuple[str, ...]
-    """Without its `--out`."""
+    """The arguments without `--out`."""
     whole: Path
 
     def into(self, out: Path, *, lines: int = 1) -> Verdict:
-        """Run the command into a folder; a refusal may have so many lines."""
-        return commanded_here(*self.command, "--out", out, lines=lines)
+        """Run the command into a folder; a refusal may have this number of lines."""
+        return verdict_of_main(*self.command, "--out", out, lines=lines)
 
     def copy(self, out: Path) -> Path:
-        """A copy of the whole folder, to be damaged."""
+        """Return a copy of the whole folder, to be damaged."""
         shutil.copytree(self.whole, out)
         return out
 
 
 @contextlib.contextmanager
 def quick_panels():
-    """For the time of the block panels and comparisons show the first map alone: whole ones take longer to draw."""
+    """Draw only the first map on panels and comparisons during the block, because complete ones take longer."""
 
     def figure(explanations, **_):
         first = explanations[0] if isinstance(explanations, list) else explanations
@@ -70,26 +70,26 @@ def quick_panels():
         yield
 
 
-def made(folder: Path, command: str, *options: object, photos: int = PHOTOS) -> Run:
-    """Make photos and an encoder in a folder, run a command on them, and check that all goes well."""
+def run_once(folder: Path, command: str, *options: object, photos: int = PHOTOS) -> Run:
+    """Create photos and an encoder in a folder, run a command on them, and check that it succeeds."""
     folder.mkdir(exist_ok=True)
     encoder = network(folder).name
-    seen = pictures(folder / "photos", photos)
-    arguments = (command, seen, "--encoder", encoder, *map(str, options))
+    dataset = pictures(folder / "photos", photos)
+    arguments = (command, dataset, "--encoder", encoder, *map(str, options))
     run = Run(arguments, folder / "whole")
     verdict = run.into(run.whole)
-    assert verdict.kind == "right", verdict.said
+    assert verdict.kind == "right", verdict.text
     return run
 
 
-def commanded_here(*arguments: object, seconds: float = 30.0, lines: int = 1) -> Verdict:
-    """Run `repeat-xai` in this process. A refusal is status 1 or 2 and so many lines at most on standard error."""
+def verdict_of_main(*arguments: object, seconds: float = 30.0, lines: int = 1) -> Verdict:
+    """Run `repeat-xai` in this process. A refusal is status 1 or 2 with at most `lines` lines on standard error."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with time_limit(seconds), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main([str(argument) for argument in arguments])
     except SystemExit as ended:
-        status, said = ended.code, err.getvalue()
+        status, errors = ended.code, err.getvalue()
     except Hang:
         return Verdict("hang", err.getvalue())
     except BaseException:
@@ -97,52 +97,52 @@ def commanded_here(*arguments: object, seconds: float = 30.0, lines: int = 1) ->
     else:
         return Verdict("traceback", "the command did not end with a status")
     if status == 0:
-        return Verdict("right", said)
-    found = said.splitlines()
-    told = 0 < len(found) <= lines and all(line.startswith("repeat-xai: ") for line in found)
-    return Verdict("refused" if status in (1, 2) and told else "traceback", f"status {status}: {said}")
+        return Verdict("right", errors)
+    result = errors.splitlines()
+    in_lines = 0 < len(result) <= lines and all(line.startswith("repeat-xai: ") for line in result)
+    return Verdict("refused" if status in (1, 2) and in_lines else "traceback", f"status {status}: {errors}")
 
 
 def results(folder: Path) -> dict[str, Path]:
-    """The regular files below a folder by their place in it."""
+    """Return the regular files below a folder by their relative path."""
     return {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def expect_same(out: Path, whole: Path, *, names: set[str] | None = None) -> None:
-    """Check that results are those of the whole folder: bit for bit, but for the time that everything took."""
-    expected, found = results(whole), results(out)
+    """Check that results equal those of the whole folder bit for bit, apart from durations and times."""
+    expected, result = results(whole), results(out)
     names = set(expected) if names is None else names
-    assert names <= set(found), f"missing: {names - set(found)}"
+    assert names <= set(result), f"missing: {names - set(result)}"
     for name in names:
-        same_file(found[name], expected[name])
+        same_file(result[name], expected[name])
     assert drafts(out) == []
 
 
-def same_file(found: Path, expected: Path) -> None:
-    """Check that two results are the same but for time and for the folder they lie in."""
-    if found.suffix == ".npz":
-        with np.load(found) as ours, np.load(expected) as theirs:
-            assert set(ours) == set(theirs)
-            for part in set(ours) - {"provenance"}:
-                assert ours[part].dtype == theirs[part].dtype
-                np.testing.assert_array_equal(ours[part], theirs[part])
-            assert timeless(str(ours["provenance"])) == timeless(str(theirs["provenance"]))
-        with zipfile.ZipFile(found) as archive:
+def same_file(result: Path, expected: Path) -> None:
+    """Check that two results are equal apart from times and from the folder that they lie in."""
+    if result.suffix == ".npz":
+        with np.load(result) as arrays, np.load(expected) as expected_arrays:
+            assert set(arrays) == set(expected_arrays)
+            for part in set(arrays) - {"provenance"}:
+                assert arrays[part].dtype == expected_arrays[part].dtype
+                np.testing.assert_array_equal(arrays[part], expected_arrays[part])
+            assert timeless(str(arrays["provenance"])) == timeless(str(expected_arrays["provenance"]))
+        with zipfile.ZipFile(result) as archive:
             assert archive.testzip() is None
-    elif found.suffix == ".json":
-        assert timeless(found.read_text()) == timeless(expected.read_text())
-    elif found.suffix == ".png":
-        with PIL.Image.open(found) as picture:
+    elif result.suffix == ".json":
+        assert timeless(result.read_text()) == timeless(expected.read_text())
+    elif result.suffix == ".png":
+        with PIL.Image.open(result) as picture:
             picture.verify()
-        assert found.read_bytes() == expected.read_bytes()
-    elif found.suffix == ".html":
-        assert scripts(found) == scripts(expected)
-    elif found.suffix == ".csv":
-        assert placeless(found) == placeless(expected)
+        assert result.read_bytes() == expected.read_bytes()
+    elif result.suffix == ".html":
+        assert scripts(result) == scripts(expected)
+    elif result.suffix == ".csv":
+        assert placeless(result) == placeless(expected)
 
 
 def timeless(text: str) -> dict:
-    """A provenance without what differs from run to run."""
+    """Return a provenance without the fields that differ between runs."""
     record = json.loads(text)
     for name in CLOCK:
         record.pop(name, None)
@@ -151,19 +151,19 @@ def timeless(text: str) -> dict:
 
 
 def placeless(table: Path) -> str:
-    """A table of images without the folder that the results are in."""
+    """Return a table of images without the folder that the results are in."""
     return table.read_text().replace(str(table.parent), "")
 
 
 def scripts(page: Path) -> list[str]:
-    """Which images a page holds, and the pictures of them."""
+    """Return the names and pictures of the images that a page holds."""
     text = page.read_text()
     assert text.rstrip().endswith("</html>")
     return re.findall(r'<span class="name">.*?</span>|data:image/[a-z]+;base64,[^"]*', text)
 
 
 def whole(path: Path) -> bool:
-    """Whether a file can be read to its end."""
+    """Return whether a file can be read to its end."""
     with contextlib.suppress(Exception):
         if path.suffix == ".npz":
             Explanation.load(path)

@@ -1,4 +1,4 @@
-"""PNGs that are damaged, lie, or are odd and yet whole."""
+"""PNGs that are damaged, wrong, or unusual but valid."""
 
 import struct
 import zlib
@@ -42,16 +42,16 @@ def profile(content: bytes) -> bytes:
     return chunk(b"iCCP", b"icc\0\0" + content)
 
 
-def grey(depth: int, **how) -> bytes:
-    """The ramp in fewer bits."""
+def grey(depth: int, **options) -> bytes:
+    """Return the ramp in fewer bits."""
     levels = RAMP.astype(int) >> (8 - depth)
     per = 8 // depth
     packed = sum(levels[:, place::per] << (8 - depth * (place + 1)) for place in range(per)).astype(np.uint8)
-    return png(head=header(depth=depth, colour=0), values=packed, **how)
+    return png(head=header(depth=depth, colour=0), values=packed, **options)
 
 
 def frames(*parts: bytes, number: int = 2) -> bytes:
-    """An animated PNG whose first frame is its picture."""
+    """Return an animated PNG whose first frame is its picture."""
     control = chunk(b"fcTL", struct.pack(">IIIIIHHBB", 0, SIDE, SIDE, 0, 0, 1, 10, 0, 0))
     return png(chunk(b"acTL", struct.pack(">II", number, 0)), control, after=parts)
 
@@ -79,7 +79,7 @@ STRUCTURE = refused(
     pixels_cut=png(data=PACKED[: len(PACKED) // 2]),
     pixels_not_compressed=png(data=rows(PIXELS)),
     pixels_of_zeros=png(data=bytes(500)),
-    filter_of_no_kind=png(data=zlib.compress(rows(PIXELS, how=9))),
+    filter_of_no_kind=png(data=zlib.compress(rows(PIXELS, filter_type=9))),
     length_too_short=SIGNATURE + header() + chunk(b"IDAT", PACKED, length=40) + IEND,
     chunk_of_no_letters=SIGNATURE + header() + chunk(b"\0\1\2\3", b"abc") + chunk(b"IDAT", PACKED) + IEND,
     second_half_missing=SIGNATURE + header() + FIRST + IEND,

@@ -1,11 +1,11 @@
-"""Files of rows that no run writes: each is made of rows that one has written, with one thing that is wrong."""
+"""Files of rows that no run writes, each made by changing one thing in a file that a run has written."""
 
 import struct
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repeat_xai.experiments.store.row_schema import MARK
+from repeat_xai.experiments.store.row_schema import VERSION_KEY
 
 HUGE = 2**62
 
@@ -21,7 +21,7 @@ def changed(change):
 
 
 def with_column(name, values, *, kind=None):
-    """Give a column other values: as many copies of this one as there are rows."""
+    """Give every row the same other value in one column."""
 
     def change(table):
         field = table.schema.field(name) if kind is None else pa.field(name, kind)
@@ -41,21 +41,21 @@ def with_extra_column(table):
 
 
 def of_version(text):
-    return changed(lambda table: table.replace_schema_metadata({MARK: text}))
+    return changed(lambda table: table.replace_schema_metadata({VERSION_KEY: text}))
 
 
 def without_rows(path):
-    """A whole file in which there are no rows."""
+    """Write a valid file without rows."""
     changed(lambda table: table.slice(0, 0))(path)
 
 
 def doubled(path):
-    """Every row three times in one file."""
+    """Write every row three times into one file."""
     changed(lambda table: pa.concat_tables([table] * 3))(path)
 
 
 def with_one_null(name):
-    """Let one row lack a value."""
+    """Remove a value of one row."""
 
     def change(table):
         values = table[name].to_pylist()
@@ -66,7 +66,7 @@ def with_one_null(name):
 
 
 def not_unicode(path):
-    """Text whose bytes are no UTF-8, which Arrow writes without a word."""
+    """Write text whose bytes are not UTF-8, which Arrow does without an error."""
 
     def change(table):
         bad = pa.array([b"\xff\xfe"] * len(table), pa.binary()).view(pa.string())
@@ -76,7 +76,7 @@ def not_unicode(path):
 
 
 def with_footer(change):
-    """Change the bytes of the footer, which says where everything in the file lies."""
+    """Change the bytes of the footer, which holds the positions of everything in the file."""
 
     def damage(path):
         content = path.read_bytes()
@@ -88,16 +88,16 @@ def with_footer(change):
 
 
 def with_footer_length(length):
-    """Say that the footer is as long as this."""
+    """Change the stated length of the footer."""
     return lambda path: path.write_bytes(path.read_bytes()[:-8] + struct.pack("<I", length) + b"PAR1")
 
 
 def announcing_rows(path):
-    """The footer announces very many rows and bytes in its row group."""
+    """Make the footer announce very many rows and bytes in its row group."""
 
     def change(footer):
         for bytes_of_number in (_varint(n) for n in range(1, 60)):
-            field = b"\x16" + bytes_of_number  # a field of 64 bits, one further than the field before it
+            field = b"\x16" + bytes_of_number  # a field of 64 bits, whose number is one higher than the last
             footer = footer.replace(field, b"\x16" + _varint(HUGE))
         return footer
 
@@ -105,16 +105,16 @@ def announcing_rows(path):
 
 
 def _varint(number):
-    """A number as Thrift writes it: zigzag, seven bits a byte."""
-    number, found = 2 * number, bytearray()
+    """Return a number as Thrift writes it: zigzag, seven bits a byte."""
+    number, encoded = 2 * number, bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*encoded, number])
 
 
 def bomb(path):
-    """A list of seventy million zeros, in some kilobytes."""
+    """Write a list of seventy million zeros, which takes some kilobytes."""
     schema = pq.read_schema(path)
     plain = pq.read_table(path).slice(0, 1).to_pydict()
     zeros = pa.repeat(pa.scalar(0.0), 70_000_000)

@@ -1,11 +1,11 @@
-"""Whatever is sent to the app is answered in one line, and leaves nothing behind."""
+"""Tests that everything that is sent to the app is answered in one line and leaves nothing behind."""
 
 import re
 from contextlib import closing
 
 import httpx
 import pytest
-from apps import PAGE, app_of, browser, call, desk_in
+from apps import PAGE, app_of, browser, call, handler_in
 from hostile.form_cases import CALLS
 from hostile.upload_cases import UPLOADS
 from hostile.verdicts import Verdict
@@ -16,19 +16,19 @@ REFUSAL = re.compile(r'<p class="note">(.*?)</p>', re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return desk_in(tmp_path_factory.mktemp("app"))
+def handler(tmp_path_factory):
+    return handler_in(tmp_path_factory.mktemp("app"))
 
 
 @pytest.fixture(scope="module")
-def client(desk):
-    with app_of(desk) as address, closing(browser(address)) as opened:
+def client(handler):
+    with app_of(handler) as address, closing(browser(address)) as opened:
         assert call(opened, 1, [], event={"number": 0}).status_code == 200
         yield opened
 
 
 def verdict(answer: httpx.Response) -> Verdict:
-    """What an answer is: a refusal is one line, as text or on the page."""
+    """Return the verdict on an answer; a refusal is one line, as text or on the page."""
     if answer.status_code == 200:
         shown = REFUSAL.search(answer.text.encode().decode("unicode_escape", errors="replace"))
         return Verdict("refused", shown[1]) if shown else Verdict("right", answer.text)
@@ -37,7 +37,7 @@ def verdict(answer: httpx.Response) -> Verdict:
 
 
 @pytest.mark.parametrize("case", CALLS, ids=str)
-def test_values_that_the_page_never_sends(case, client, judge, capfd):
+def test_values_that_the_page_never_sends_are_answered(case, client, judge, capfd):
     try:
         answer = client.post("/gradio_api/run/predict", content=case.content, headers={"Content-Type": case.kind})
     except httpx.TimeoutException:
@@ -47,7 +47,7 @@ def test_values_that_the_page_never_sends(case, client, judge, capfd):
 
 
 @pytest.mark.parametrize("case", UPLOADS, ids=str)
-def test_uploads_that_the_page_never_sends(case, client, desk, judge, tmp_path, capfd):
+def test_uploads_that_the_page_never_sends_are_answered(case, client, handler, judge, tmp_path, capfd):
     headers = {"Content-Type": "application/octet-stream"} | case.headers
     try:
         answer = client.post(f"/photo?{case.query}", content=case.content, headers=headers)
@@ -55,14 +55,14 @@ def test_uploads_that_the_page_never_sends(case, client, desk, judge, tmp_path, 
             answer = call(client, 0, [], event={"upload": answer.text})
     except httpx.TimeoutException:
         judge("uploads", Verdict("hang"), case)
-    found = verdict(answer)
-    if found.kind == "right":
+    result = verdict(answer)
+    if result.kind == "right":
         (name,) = re.findall(r"<figcaption>(.*?) <small>", answer.json()["data"][0])
-        found = found._replace(said=name)
-    judge("uploads", found, case)
-    home = desk.uploads.folder.parent
-    assert list(desk.uploads.folder.glob("*")) == []
+        result = result._replace(text=name)
+    judge("uploads", result, case)
+    home = handler.uploads.folder.parent
+    assert list(handler.uploads.folder.glob("*")) == []
     kept = [file for file in home.rglob("*") if file.is_file()]
     assert len(kept) <= 1
-    assert all(file.is_relative_to(desk.sessions.of(PAGE).photos) for file in kept)
+    assert all(file.is_relative_to(handler.sessions.get(PAGE).photo_folder) for file in kept)
     assert "Traceback" not in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""What is damaged or missing in a folder of `explain` is made again and said; what is no file of ours is left alone."""
+"""Tests that damaged or missing results of `explain` are made again with a warning, and that foreign files are kept."""
 
 import shutil
 
@@ -18,7 +18,7 @@ from hostile.damages import (
     with_wrong_checksum,
     zeroed,
 )
-from hostile.outputs import expect_same, made, quick_panels, results, some_in_short
+from hostile.outputs import expect_same, in_both_parts, quick_panels, results, run_once
 from hostile.verdicts import Case
 
 JSON, MAPS, PANEL, PAGE = "0000.json", "0000.npz", "0000.png", "index.html"
@@ -26,26 +26,26 @@ FILES = {"provenance": JSON, "maps": MAPS, "panel": PANEL}
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 
 
-def case(name, file, damage, *, says=None, expected="right"):
-    """A file of the folder is damaged; that is said, unless `says` is empty."""
-    line = rf"^repeat-xai: \S*/{file}: (damaged|missing), made again\n" if says is None else says
-    return Case(name=name, make=lambda out: damage(out / file), expected=expected, says=line)
+def case(name, file, damage, *, message=None, expected="right"):
+    """Return a case that damages one file of the folder; by default a line says that it was made again."""
+    line = rf"^repeat-xai: \S*/{file}: (damaged|missing), made again\n" if message is None else message
+    return Case(name=name, make=lambda out: damage(out / file), expected=expected, message=line)
 
 
-def of_provenance(name, damage, **how):
-    return case(f"provenance {name}", JSON, damage, **how)
+def of_provenance(name, damage, **options):
+    return case(f"provenance {name}", JSON, damage, **options)
 
 
-def of_maps(name, damage, **how):
-    return case(f"maps {name}", MAPS, damage, **how)
+def of_maps(name, damage, **options):
+    return case(f"maps {name}", MAPS, damage, **options)
 
 
-def of_panel(name, damage, **how):
-    return case(f"panel {name}", PANEL, damage, **how)
+def of_panel(name, damage, **options):
+    return case(f"panel {name}", PANEL, damage, **options)
 
 
-def of_page(name, damage, **how):
-    return case(f"page {name}", PAGE, damage, says="^$", **how)
+def of_page(name, damage, **options):
+    return case(f"page {name}", PAGE, damage, message="^$", **options)
 
 
 def infinite(values):
@@ -61,12 +61,12 @@ def nested(levels):
 
 
 def all_of(*damages):
-    """Several files of an image are damaged: pairs of a file and what is done to it."""
+    """Return a function that damages several files, given as pairs of a file and a damage."""
     return lambda out: [damage(out / file) for file, damage in damages]
 
 
 def exchanged(suffix):
-    """Files of the two images take each other's place."""
+    """Return a function that exchanges the files of the two images."""
 
     def damage(path):
         other, aside = path.with_name(f"0001{suffix}"), path.with_name("aside")
@@ -117,8 +117,10 @@ RIGHT = [
     of_maps("whose uncertainty nobody knows", lambda path: nobody_knows(path)),
     of_maps("that unpack to 400 MB", bomb(10_240)),
     of_maps("whose photo has no size", with_text("photo", size=[0, 0])),
-    case("maps of another photo", MAPS, exchanged(".npz"), says=r"json: damaged, made again\n"),
-    case("maps whose provenance differs", MAPS, with_text("provenance", seed=7), says=r"json: damaged, made again\n"),
+    case("maps of another photo", MAPS, exchanged(".npz"), message=r"json: damaged, made again\n"),
+    case(
+        "maps whose provenance differs", MAPS, with_text("provenance", seed=7), message=r"json: damaged, made again\n"
+    ),
     of_panel("deleted", deleted),
     of_panel("with a bit flipped in its signature", replaced(b"Software\0repeat", b"Software\0repeau")),
     of_panel("with a bit flipped in its size", flipped(0.0008)),
@@ -135,30 +137,32 @@ RIGHT = [
     of_page("empty", cut(0)),
     of_page("cut after a thousand bytes", lambda path: path.write_bytes(path.read_bytes()[:1000])),
     of_page("with a bit flipped in the middle", flipped(0.5)),
-    Case(name="everything empty", make=all_of(*((f, cut(0)) for f in FILES.values())), expected="right", says="json: "),
+    Case(
+        name="everything empty", make=all_of(*((f, cut(0)) for f in FILES.values())), expected="right", message="json: "
+    ),
     Case(
         name="maps and panel deleted",
         make=all_of((MAPS, deleted), (PANEL, deleted)),
         expected="right",
-        says=r"0000\.npz: missing, made again",
+        message=r"0000\.npz: missing, made again",
     ),
     Case(
         name="provenance and panel damaged",
         make=all_of((JSON, cut(0.5)), (PANEL, flipped(0.5))),
         expected="right",
-        says=r"0000\.json: damaged, made again",
+        message=r"0000\.json: damaged, made again",
     ),
     Case(
         name="maps and panel damaged",
         make=all_of((MAPS, flipped(0.5)), (PANEL, zeroed)),
         expected="right",
-        says=r"0000\.npz: damaged, made again",
+        message=r"0000\.npz: damaged, made again",
     ),
     Case(name="one image's files deleted", make=all_of(*((f, deleted) for f in FILES.values())), expected="right"),
-    Case(name="the folder deleted", make=shutil.rmtree, expected="right", says="^$"),
+    Case(name="the folder deleted", make=shutil.rmtree, expected="right", message="^$"),
 ]
 LEFT_ALONE = [
-    case(f"{what} {name} in its place", FILES[what], SPECIAL[name], says="is not a regular file", expected="refused")
+    case(f"{what} {name} in its place", FILES[what], SPECIAL[name], message="is not a regular file", expected="refused")
     for what, names in {
         "provenance": SPECIAL,
         "maps": ("a FIFO", "a folder", "an endless device"),
@@ -167,7 +171,7 @@ LEFT_ALONE = [
     for name in names
 ]
 STOPPED = [
-    case(f"page {name} in its place", PAGE, damage, says="index.html: is a page of your own", expected="refused")
+    case(f"page {name} in its place", PAGE, damage, message="index.html: is a page of your own", expected="refused")
     for name, damage in {
         **{name: SPECIAL[name] for name in ("a FIFO", "a folder", "an endless device", "a link to itself")},
         "text": filled(b"no page"),
@@ -183,20 +187,20 @@ def nobody_knows(path):
 
 
 def identities(out):
-    """What lies where the first image's results are to be: which file, of what kind, and when it was written."""
-    found = [(path, path.lstat()) for path in out.glob("0000.*")]
-    return {path: (about.st_ino, about.st_mode, about.st_mtime_ns, about.st_size) for path, about in found}
+    """Return identity, kind and time of each file in place of the first image's results."""
+    files = [(path, path.lstat()) for path in out.glob("0000.*")]
+    return {path: (status.st_ino, status.st_mode, status.st_mtime_ns, status.st_size) for path, status in files}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     with quick_panels():
         options = ("--estimator", "exact", "--masks", 20, "--repeats", 2)
-        yield made(tmp_path_factory.mktemp("explain"), "explain", *options)
+        yield run_once(tmp_path_factory.mktemp("explain"), "explain", *options)
 
 
-@pytest.mark.parametrize("case", some_in_short(RIGHT, 2))
-def test_what_is_damaged_is_made_again_and_said(case, run, judge, tmp_path):
+@pytest.mark.parametrize("case", in_both_parts(RIGHT, 2))
+def test_damaged_results_are_made_again_with_a_warning(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
     verdict = run.into(out)
@@ -206,8 +210,8 @@ def test_what_is_damaged_is_made_again_and_said(case, run, judge, tmp_path):
     assert run.into(out) == ("right", "")
 
 
-@pytest.mark.parametrize("case", some_in_short(LEFT_ALONE, 3))
-def test_what_is_no_regular_file_is_refused_and_the_other_image_done(case, run, judge, tmp_path):
+@pytest.mark.parametrize("case", in_both_parts(LEFT_ALONE, 3))
+def test_irregular_files_are_refused_and_the_other_image_is_explained(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
     for other in out.glob("0001.*"):
@@ -219,8 +223,8 @@ def test_what_is_no_regular_file_is_refused_and_the_other_image_done(case, run, 
     assert "0001.png" in (out / PAGE).read_text()
 
 
-@pytest.mark.parametrize("case", some_in_short(STOPPED, 2))
-def test_a_page_that_is_not_ours_stops_the_run_before_it_begins(case, run, judge, tmp_path):
+@pytest.mark.parametrize("case", in_both_parts(STOPPED, 2))
+def test_a_page_of_the_user_stops_the_run_before_it_begins(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
     (out / JSON).unlink()

@@ -1,7 +1,6 @@
-"""A folder of `screen` that is damaged: scores, tables and pages are right afterwards, or one line says what is not."""
+"""Tests that a damaged folder of `screen` has right scores, tables and pages after another run, or gives one line."""
 
 import pytest
-from crews import pictures
 from hostile.damages import (
     SPECIAL,
     cut,
@@ -14,8 +13,9 @@ from hostile.damages import (
     with_parts,
     zeroed,
 )
-from hostile.outputs import expect_same, made, quick_panels, results, some_in_short
+from hostile.outputs import expect_same, in_both_parts, quick_panels, results, run_once
 from hostile.verdicts import Case
+from small_work import pictures
 
 TABLES = ("screen.csv", "screen.parquet", "screen.json", "screen.png")
 MAPS, JSON = "images/0000.npz", "images/0000.json"
@@ -23,19 +23,19 @@ MAPS, JSON = "images/0000.npz", "images/0000.json"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Two images and two of reference."""
+    """The folder of a run on two images, with two of reference."""
     folder = tmp_path_factory.mktemp("screen")
     known = pictures(folder / "known", 2)
     with quick_panels():
-        yield made(folder, "screen", "--reference", known, "--masks", 40, "--repeats", 2)
+        yield run_once(folder, "screen", "--reference", known, "--masks", 40, "--repeats", 2)
 
 
-def case(name, file, damage, says="^$", expected="right"):
-    return Case(name=f"{file} {name}", make=lambda out: damage(out / file), expected=expected, says=says)
+def case(name, file, damage, message="^$", expected="right"):
+    return Case(name=f"{file} {name}", make=lambda out: damage(out / file), expected=expected, message=message)
 
 
-def again(name, file, damage):
-    return case(name, file, damage, says=rf"^repeat-xai: \S*/{file}: (damaged|missing), made again\n")
+def remade(name, file, damage):
+    return case(name, file, damage, message=rf"^repeat-xai: \S*/{file}: (damaged|missing), made again\n")
 
 
 def below_zero(values):
@@ -47,26 +47,32 @@ RIGHT = [
     *(case("deleted", name, deleted) for name in TABLES),
     *(case("cut to a half", name, cut(0.5)) for name in TABLES),
     *(case("of zeros", name, zeroed) for name in TABLES),
-    again("with a bit flipped", MAPS, flipped(0.6)),
-    again("deleted", "reference/0001.npz", deleted),
-    again("without votes and with uncertainty unknown", MAPS, lambda path: unknown(path)),
-    again("with uncertainty below zero", MAPS, with_map("uncertainty", below_zero)),
-    again("that are infinite", MAPS, with_map("uncertainty", lambda values: values + float("inf"))),
-    again("without pixels", MAPS, with_map("importance", lambda values: values[:0])),
-    again("of another image", "reference/0000.json", with_fields(image={"sha256": "0" * 64})),
-    again("of a bare number", JSON, filled(b"1")),
-    again("cut to a half", "reference/0000.png", cut(0.5)),
-    Case(name="reference deleted", make=lambda out: emptied(out / "reference"), expected="right", says="^$"),
+    remade("with a bit flipped", MAPS, flipped(0.6)),
+    remade("deleted", "reference/0001.npz", deleted),
+    remade("without votes and with uncertainty unknown", MAPS, lambda path: unknown(path)),
+    remade("with uncertainty below zero", MAPS, with_map("uncertainty", below_zero)),
+    remade("that are infinite", MAPS, with_map("uncertainty", lambda values: values + float("inf"))),
+    remade("without pixels", MAPS, with_map("importance", lambda values: values[:0])),
+    remade("of another image", "reference/0000.json", with_fields(image={"sha256": "0" * 64})),
+    remade("of a bare number", JSON, filled(b"1")),
+    remade("cut to a half", "reference/0000.png", cut(0.5)),
+    Case(name="reference deleted", make=lambda out: emptied(out / "reference"), expected="right", message="^$"),
 ]
 STOPPED = [
     *(
-        case(f"{what} in its place", name, SPECIAL[what], says=rf"{name}: is not a regular file", expected="refused")
+        case(f"{what} in its place", name, SPECIAL[what], message=rf"{name}: is not a regular file", expected="refused")
         for name, what in zip(TABLES, ("a FIFO", "a folder", "a link to itself", "an endless device"), strict=True)
     ),
-    case("a FIFO in its place", "index.html", SPECIAL["a FIFO"], says="is a page of your own", expected="refused"),
-    case("that is the user's own", "screen.png", own_picture, says="is a picture of your own", expected="refused"),
+    case("a FIFO in its place", "index.html", SPECIAL["a FIFO"], message="is a page of your own", expected="refused"),
+    case("that is the user's own", "screen.png", own_picture, message="is a picture of your own", expected="refused"),
     *(
-        case("is a file", name, lambda path: (emptied(path), path.write_text("")), says="cannot be", expected="refused")
+        case(
+            "is a file",
+            name,
+            lambda path: (emptied(path), path.write_text("")),
+            message="cannot be",
+            expected="refused",
+        )
         for name in ("images", "reference")
     ),
 ]
@@ -83,8 +89,8 @@ def emptied(folder):
     folder.rmdir()
 
 
-@pytest.mark.parametrize("case", some_in_short(RIGHT, 3))
-def test_scores_and_tables_are_right_afterwards(case, run, judge, tmp_path):
+@pytest.mark.parametrize("case", in_both_parts(RIGHT, 3))
+def test_scores_and_tables_are_right_after_a_second_run(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
     judge("output folders", run.into(out), case)
@@ -92,8 +98,8 @@ def test_scores_and_tables_are_right_afterwards(case, run, judge, tmp_path):
     assert set(results(out)) == set(results(run.whole))
 
 
-@pytest.mark.parametrize("case", some_in_short(STOPPED, 3))
-def test_what_is_not_ours_is_refused_in_a_line_and_left_alone(case, run, judge, tmp_path):
+@pytest.mark.parametrize("case", in_both_parts(STOPPED, 3))
+def test_files_of_the_user_are_refused_in_one_line_and_kept(case, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     case.make(out)
     file = out / case.name.split()[0]
@@ -103,11 +109,12 @@ def test_what_is_not_ours_is_refused_in_a_line_and_left_alone(case, run, judge, 
     expect_same(out, run.whole, names={"images/0000.npz", "images/0001.npz"} & set(results(out)))
 
 
-def test_one_image_that_is_refused_is_left_out_and_the_others_are_ranked(run, judge, tmp_path):
+def test_a_refused_image_is_left_out_and_the_others_are_ranked(run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     SPECIAL["a FIFO"](out / MAPS)
-    case = Case(name="FIFO", make=SPECIAL["a FIFO"], says=r"images/0000\.npz: is not a regular file")
+    case = Case(name="FIFO", make=SPECIAL["a FIFO"], message=r"images/0000\.npz: is not a regular file")
     judge("output folders", run.into(out), case)
     rows = (out / "screen.csv").read_text().splitlines()
-    assert len(rows) == 2
+    assert len(rows) == 3
     assert "0001.png" in rows[1]
+    assert "0000.npz: is not a regular file" in rows[2]

@@ -1,4 +1,4 @@
-"""Arrays, annotations and segmentations of datasets that are damaged, huge or lie: a line, little memory, no crash."""
+"""Tests that damaged, huge or wrong files of datasets give one line, take little memory and crash nothing."""
 
 import json
 import os
@@ -10,12 +10,12 @@ import pytest
 import torch
 from hostile.damages import SPECIAL, cut, filled, npy, packed, with_parts, zeroed
 from hostile.image_bytes import PICTURE, saved
-from hostile.verdicts import Case, called
+from hostile.verdicts import Case, verdict_of_call
 
-from repeat_xai.data.images import mask_to_image
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.images import segmentation_to_image
+from repeat_xai.data.open_dataset import open_dataset
 
-MOST_MEMORY = 40e6
+MAX_BYTES = 40e6
 COUNT = 6
 IMAGES = np.random.default_rng(0).integers(0, 256, (COUNT, 32, 32, 3), np.uint8)
 LABELS = np.arange(COUNT)
@@ -57,15 +57,15 @@ FILE = {"cifar10": "clean.npz", "cifar10+ar": "ar_coefficients.npy", "cifar10+cp
 
 
 def bomb(path):
-    """Images of 3 GB that are packed into 3 MB."""
+    """Write images of 3 GB that are compressed to 3 MB."""
     header = npy(IMAGES[:0], shape=(10**6, 32, 32, 3))
     packed({"images.npy": header + bytes(64 * 2**20), "labels.npy": npy(LABELS)}, path)
 
 
-def case(dataset, what, damage, expected="refused", says=""):
+def case(dataset, what, damage, expected="refused", message=""):
     file = FILE.get(dataset, "poisoned_tap.npz")
     return Case(
-        name=f"{dataset}: {what}", make=lambda root: damage(root / "cifar10" / file), expected=expected, says=says
+        name=f"{dataset}: {what}", make=lambda root: damage(root / "cifar10" / file), expected=expected, message=message
     )
 
 
@@ -76,8 +76,8 @@ CASES = [
     *(case("cifar10+tap", what, with_parts(images=npy(IMAGES, **lie))) for what, lie in HEADERS.items()),
     case("cifar10", "a bomb", bomb),
     case("cifar10", "no labels", with_parts(labels=...)),
-    case("cifar10", "labels of floats", with_parts(labels=LABELS / 3), says="labels"),
-    case("cifar10", "another array", with_parts(more=LABELS), says="it holds"),
+    case("cifar10", "labels of floats", with_parts(labels=LABELS / 3), message="labels"),
+    case("cifar10", "another array", with_parts(more=LABELS), message="it holds"),
     case("cifar10+tap", "pickled images", with_parts(images=np.full(3, None))),
     case("cifar10+ar", "coefficients of text", filled(npy(np.array(["a"])))),
     case("cifar10+cp", "a pickle that runs code", pickled),
@@ -98,18 +98,18 @@ def root(tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_arrays_are_read_or_refused_in_a_line(case, root, judge):
+def test_arrays_are_read_or_refused_in_one_line(case, root, judge):
     case.make(root)
     tracemalloc.start()
     try:
-        verdict = called(lambda: opened(case.name.partition(":")[0], root=root))
-        most = tracemalloc.get_traced_memory()[1]
+        verdict = verdict_of_call(lambda: open_dataset(case.name.partition(":")[0], root=root))
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     judge("dataset files", verdict, case)
-    assert most < MOST_MEMORY
+    assert peak < MAX_BYTES
     if case.expected == "right":
-        assert len(opened(case.name.partition(":")[0], root=root)) == COUNT
+        assert len(open_dataset(case.name.partition(":")[0], root=root)) == COUNT
 
 
 SQUARE = [[8, 8, 24, 8, 24, 24, 8, 24]]
@@ -129,21 +129,23 @@ OUTLINES = {
 
 
 def coco_of(root, outline=None, **about):
-    """One picture of COCO with one object."""
+    """Write a COCO dataset of one picture with one object."""
     (root / "coco/train2017").mkdir(parents=True)
     (root / "coco/annotations").mkdir()
     PICTURE.save(root / "coco/train2017/1.jpg")
-    notes = {
+    annotations = {
         "images": [{"id": 1, "file_name": "1.jpg", "height": 32, "width": 32, **about}],
         "annotations": [{"id": 1, "image_id": 1, "iscrowd": 0, "category_id": 1, "segmentation": outline}],
         "categories": [{"id": 1, "name": "cat"}],
     }
-    (root / "coco/annotations/instances_train2017.json").write_text(json.dumps(notes))
+    (root / "coco/annotations/instances_train2017.json").write_text(json.dumps(annotations))
 
 
 COCO = [
     *(Case(name=what, make=lambda root, outline=outline: coco_of(root, outline)) for what, outline in OUTLINES.items()),
-    Case(name="a picture of another size", make=lambda root: coco_of(root, SQUARE, height=10**6), says="another size"),
+    Case(
+        name="a picture of another size", make=lambda root: coco_of(root, SQUARE, height=10**6), message="another size"
+    ),
     Case(name="a picture without a size", make=lambda root: coco_of(root, SQUARE, width=None)),
     Case(name="a square", make=lambda root: coco_of(root, SQUARE), expected="right"),
     Case(
@@ -153,26 +155,26 @@ COCO = [
 
 
 @pytest.mark.parametrize("case", COCO, ids=str)
-def test_outlines_that_lie_are_a_line(case, judge, tmp_path):
+def test_wrong_outlines_are_refused_in_one_line(case, judge, tmp_path):
     pytest.importorskip("pycocotools", reason="there is no pycocotools: install the extra [coco]")
     case.make(tmp_path)
-    dataset = opened("coco", root=tmp_path)
-    verdict = called(lambda: dataset[0])
+    dataset = open_dataset("coco", root=tmp_path)
+    verdict = verdict_of_call(lambda: dataset[0])
     judge("dataset files", verdict, case)
-    assert dataset.masked == (case.expected == "right")
+    assert dataset.has_segmentations == (case.expected == "right")
     if case.name == "a square":
-        assert dataset[0].mask.sum() == 256
+        assert dataset[0].segmentation.sum() == 256
 
 
-NOTES = ("", "[]", "{", "[" * 100_000, "5", '{"images": 5}', '{"annotations": [{}]}', "\0" * 99)
+ANNOTATIONS = ("", "[]", "{", "[" * 100_000, "5", '{"images": 5}', '{"annotations": [{}]}', "\0" * 99)
 
 
-@pytest.mark.parametrize("notes", NOTES, ids=[note[:20] for note in NOTES])
-def test_annotations_that_are_none_are_a_line(notes, judge, tmp_path):
+@pytest.mark.parametrize("annotations", ANNOTATIONS, ids=[note[:20] for note in ANNOTATIONS])
+def test_invalid_annotations_are_refused_in_one_line(annotations, judge, tmp_path):
     pytest.importorskip("pycocotools", reason="there is no pycocotools: install the extra [coco]")
     coco_of(tmp_path)
-    (tmp_path / "coco/annotations/instances_train2017.json").write_text(notes)
-    verdict = called(lambda: opened("coco", root=tmp_path)[0])
+    (tmp_path / "coco/annotations/instances_train2017.json").write_text(annotations)
+    verdict = verdict_of_call(lambda: open_dataset("coco", root=tmp_path)[0])
     judge("dataset files", verdict, Case(name="notes", make=coco_of))
 
 
@@ -187,9 +189,9 @@ SEGMENTATIONS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # torchvision leaves files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # torchvision does not close files
 @pytest.mark.parametrize("what", SEGMENTATIONS)
-def test_segmentations_that_are_damaged_are_a_line(what, image, judge, tmp_path):
+def test_damaged_segmentations_are_refused_in_one_line(what, image, judge, tmp_path):
     root = tmp_path / "VOCdevkit/VOC2012"
     for folder in ("JPEGImages", "SegmentationClass", "ImageSets/Segmentation"):
         (root / folder).mkdir(parents=True)
@@ -197,9 +199,9 @@ def test_segmentations_that_are_damaged_are_a_line(what, image, judge, tmp_path)
     PICTURE.convert("L").save(root / "SegmentationClass/a.png")
     (root / "ImageSets/Segmentation/val.txt").write_text("a\n")
     SEGMENTATIONS[what](root / "SegmentationClass/a.png")
-    verdict = called(lambda: mask_to_image(opened("voc", root=tmp_path)[0].mask, image))
+    verdict = verdict_of_call(lambda: segmentation_to_image(open_dataset("voc", root=tmp_path)[0].segmentation, image))
     judge(
         "dataset files",
         verdict,
-        Case(name=what, make=SEGMENTATIONS[what], says=r"cannot be read|is not of a photo|not a regular file"),
+        Case(name=what, make=SEGMENTATIONS[what], message=r"cannot be read|is not of a photo|not a regular file"),
     )

@@ -1,4 +1,4 @@
-"""`Explanation.load` answers every damaged, hostile or huge file in one line, with little memory and time for it."""
+"""Tests that `Explanation.load` reads or refuses every damaged or huge file, with little memory and time."""
 
 import json
 import os
@@ -22,19 +22,19 @@ from hostile.damages import (
     with_wrong_checksum,
     zeroed,
 )
-from hostile.verdicts import Case, called
+from hostile.verdicts import Case, verdict_of_call
 from pages import explanation
 
 import repeat_xai as rx
 
-MOST_MEMORY = 40e6
-"""Bytes; a whole file of the corpus needs a fiftieth of it."""
+MAX_BYTES = 40e6
+"""Limit of the memory in bytes; an undamaged file of the corpus needs a fiftieth of it."""
 SIDE = 48
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
 def at(row, column, value):
-    """Put a value into one pixel of a map."""
+    """Return a function that puts a value into one pixel of a map."""
 
     def change(values):
         values[row, column] = value
@@ -48,7 +48,7 @@ def text(content):
 
 
 def repacked(change, **how):
-    """Write the parts of the file anew, changed by a function."""
+    """Return a function that writes the parts of a file again, changed by `change`."""
     return lambda path: packed(change(parts_of(path)), path, **how)
 
 
@@ -57,13 +57,13 @@ def renamed(old, new):
 
 
 def edited(find, offset, content):
-    """Put bytes so far behind the first place where these bytes are."""
+    """Return a function that replaces bytes at an offset behind the first occurrence of `find`."""
 
     def damage(path):
-        found = bytearray(path.read_bytes())
-        start = found.index(find) + offset
-        found[start : start + len(content)] = content
-        path.write_bytes(found)
+        data = bytearray(path.read_bytes())
+        start = data.index(find) + offset
+        data[start : start + len(content)] = content
+        path.write_bytes(data)
 
     return damage
 
@@ -77,7 +77,7 @@ def sparse(path):
 
 
 def long_list(path):
-    """Some megabytes of entries, each of a few bytes."""
+    """Write some megabytes of entries, each of a few bytes."""
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(20_000):
             archive.writestr(f"{number}", b"")
@@ -87,7 +87,7 @@ def photo(**fields):
     return with_text("photo", **fields)
 
 
-def made(**fields):
+def provenance(**fields):
     return with_text("provenance", **fields)
 
 
@@ -100,7 +100,7 @@ def nested(levels):
 
 IMPORTANCE = np.zeros((SIDE, SIDE), np.float32)
 REFUSED = {
-    # damage that a disk, a network or a cut copy does
+    # damage by a disk, a network or an incomplete copy
     "first byte flipped": flipped(0.0),
     "a bit flipped a tenth in": flipped(0.1),
     "a bit flipped in the middle": flipped(0.5),
@@ -115,10 +115,10 @@ REFUSED = {
     "content appended": appended(b"more"),
     "a comment that is a second list": appended(b"PK\x05\x06" + bytes(16) + b"\x05\x00hello"),
     "six gigabytes of nothing": sparse,
-    # sizes that lie
+    # wrong sizes
     "a bomb of 64 GB": bomb(131_072),
     "a bomb of 400 MB": bomb(10_240),
-    "a bomb that calls itself small": bomb(10_240, told=9344),
+    "a bomb that calls itself small": bomb(10_240, claimed_size=9344),
     "a shape of a trillion": with_parts(importance=npy(IMPORTANCE, shape=(10**6, 10**6))),
     "a shape beyond every integer": with_parts(importance=npy(IMPORTANCE, shape=(10**30, 10**30))),
     "a shape below zero": with_parts(importance=npy(IMPORTANCE, shape=(-SIDE, -SIDE))),
@@ -129,7 +129,7 @@ REFUSED = {
     "a list that is said to be a huge file's": lambda path: path.write_bytes(
         path.read_bytes()[:-22] + b"PK\x06\x06" + bytes(52) + b"PK\x06\x07" + bytes(16) + path.read_bytes()[-22:]
     ),
-    # parts that are not ours
+    # foreign parts
     "no importance": with_parts(importance=...),
     "no provenance": with_parts(provenance=...),
     "another part": with_parts(notes=np.zeros(3)),
@@ -148,7 +148,7 @@ REFUSED = {
     "a header nested deep": with_parts(
         importance=b"\x93NUMPY\x01\x00" + (20_000).to_bytes(2, "little") + b"(" * 20_000
     ),
-    # maps that are no maps
+    # values that are no maps
     "infinite importance": with_map("importance", at(3, 4, np.inf)),
     "importance that is not a number": with_map("importance", at(0, 0, np.nan)),
     "uncertainty below zero": with_map("uncertainty", at(0, 0, -0.01)),
@@ -167,7 +167,7 @@ REFUSED = {
     "maps of text": with_parts(importance=np.full((SIDE, SIDE), "0.5")),
     "maps with their bytes the other way round": with_map("importance", lambda values: values.astype(">f4")),
     "maps of records": with_parts(importance=np.zeros((SIDE, SIDE), [("a", "<f4")])),
-    # photos that do not fit
+    # photos that do not match the maps
     "a picture in grey": with_map("picture", lambda values: values[..., :1].copy()),
     "a picture of floats": with_map("picture", np.float32),
     "a picture of another shape than its photo": with_map("picture", lambda values: values[:9].copy()),
@@ -193,17 +193,17 @@ REFUSED = {
     "provenance that is no JSON": with_parts(provenance=text("{'method': 1}")),
     "provenance cut short": with_parts(provenance=text('{"method": {"name"')),
     "provenance 100,000 deep": with_parts(provenance=text(DEEP)),
-    "provenance forty deep": made(more=nested(40)),
+    "provenance forty deep": provenance(more=nested(40)),
     "provenance that is a number": with_parts(provenance=np.float32(1)),
     "two provenances": with_parts(provenance=np.array(["{}", "{}"])),
     "letters beyond Unicode": with_parts(provenance=npy(np.array([2**31 - 1], np.uint32), descr="<U1", shape=())),
     "a number of 5,000 digits": with_parts(provenance=text('{"seed": ' + "9" * 5000 + "}")),
-    "five million letters of provenance": made(notes="x" * 5_000_000),
-    "a method without a name": made(method={}),
-    "a method that is a word": made(method="repeat"),
-    "no encoder": made(encoder=...),
-    "a base that is a number": made(method={"name": "Repeat", "base": 5}),
-    "a pool that is a number": made(pool=5),
+    "five million letters of provenance": provenance(notes="x" * 5_000_000),
+    "a method without a name": provenance(method={}),
+    "a method that is a word": provenance(method="repeat"),
+    "no encoder": provenance(encoder=...),
+    "a base that is a number": provenance(method={"name": "Repeat", "base": 5}),
+    "a pool that is a number": provenance(pool=5),
     **{f"{name} in its place": make for name, make in SPECIAL.items()},
 }
 RIGHT = {
@@ -220,7 +220,10 @@ RIGHT = {
     "a link to the file": lambda path: link_to(path.rename(path.with_name("b.npz")))(path),
 }
 CASES = [
-    *(Case(name=name, make=make, says=r"not an explanation|is not a regular file") for name, make in REFUSED.items()),
+    *(
+        Case(name=name, make=make, message=r"not an explanation|is not a regular file")
+        for name, make in REFUSED.items()
+    ),
     *(Case(name=name, make=make, expected="right") for name, make in RIGHT.items()),
 ]
 
@@ -231,28 +234,28 @@ def whole():
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_hostile_file_is_answered_in_a_line(case, whole, judge, tmp_path):
+def test_a_hostile_file_is_read_or_refused_in_one_line(case, whole, judge, tmp_path):
     path = tmp_path / "a.npz"
     whole.save(path)
     case.make(path)
     tracemalloc.start()
     try:
-        verdict = called(lambda: rx.Explanation.load(path), seconds=10)
-        most = tracemalloc.get_traced_memory()[1]
+        verdict = verdict_of_call(lambda: rx.Explanation.load(path), seconds=10)
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert most < MOST_MEMORY
+    assert peak < MAX_BYTES
     judge("explanation files", verdict, case)
     if case.expected == "right":
         expect_usable(rx.Explanation.load(path), path)
 
 
-def expect_usable(found, path):
-    """What was read can be shown, and comes back the same when it is saved again."""
-    found.save(path.with_name("again.npz"))
+def expect_usable(explanation, path):
+    """Check that an explanation can be shown, and is equal after it is saved and loaded again."""
+    explanation.save(path.with_name("again.npz"))
     again = rx.Explanation.load(path.with_name("again.npz"))
     for name in ("importance", "uncertainty", "vote_share"):
-        ours, theirs = getattr(found, name), getattr(again, name)
-        np.testing.assert_array_equal(np.array(ours), np.array(theirs))
-    assert json.dumps(again.provenance) == json.dumps(found.provenance)
-    assert found._repr_html_().startswith("<iframe")
+        values, saved_values = getattr(explanation, name), getattr(again, name)
+        np.testing.assert_array_equal(np.array(values), np.array(saved_values))
+    assert json.dumps(again.provenance) == json.dumps(explanation.provenance)
+    assert explanation._repr_html_().startswith("<iframe")

@@ -1,4 +1,4 @@
-"""A folder of `explain` with files of the user's own, odd clocks, links and drafts in it."""
+"""Tests of folders of `explain` that contain the user's own files, wrong times, links and drafts."""
 
 import os
 import time
@@ -18,13 +18,13 @@ from hostile.damages import (
     with_fields,
     zeroed,
 )
-from hostile.outputs import expect_same, made, quick_panels, results, same_file, some_in_short
+from hostile.outputs import expect_same, in_both_parts, quick_panels, results, run_once, same_file
 from hostile.verdicts import Case
 
 from repeat_xai.files.atomic import MACHINE
 
-OURS = ("0000.json", "0000.npz", "0000.png")
-BESIDE = "0000.comparison.png"
+RESULTS = ("0000.json", "0000.npz", "0000.png")
+COMPARISON = "0000.comparison.png"
 DRAFT = f".repeat-xai-draft-{MACHINE}-abcd1234"
 TOMORROW = time.time() + 24 * 3600
 
@@ -33,20 +33,20 @@ TOMORROW = time.time() + 24 * 3600
 def run(tmp_path_factory):
     with quick_panels():
         options = ("--estimator", "exact", "--masks", 20, "--repeats", 2)
-        yield made(tmp_path_factory.mktemp("explain"), "explain", *options)
+        yield run_once(tmp_path_factory.mktemp("explain"), "explain", *options)
 
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory):
-    """Two methods, with a comparison for each image."""
+    """The folder of a run with two methods, which has a comparison for each image."""
     with quick_panels():
         options = ("--method", "repeat,relax", "--estimator", "exact", "--masks", 20, "--repeats", 2)
-        yield made(tmp_path_factory.mktemp("several"), "explain", *options)
+        yield run_once(tmp_path_factory.mktemp("several"), "explain", *options)
 
 
 def own_files(out, **contents):
-    """Only files of the user's own lie in the place of the first image's results."""
-    for name in OURS:
+    """Put the user's own files in place of the first image's results."""
+    for name in RESULTS:
         (out / name).unlink()
     for suffix, content in contents.items():
         (out / f"0000.{suffix}").write_bytes(content)
@@ -71,15 +71,15 @@ def large_picture(path):
     PIL.Image.new("1", (20_000, 20_000)).save(path, format="PNG")
 
 
-@pytest.mark.parametrize("name", some_in_short(OWN, 2))
-def test_files_of_the_users_own_are_kept_and_results_are_written_beside_them(name, run, judge, tmp_path):
+@pytest.mark.parametrize("name", in_both_parts(OWN, 2))
+def test_files_of_the_user_are_kept_and_results_get_other_names(name, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     OWN[name](out)
     before = {file: path.read_bytes() for file, path in results(out).items() if file.startswith("0000")}
-    case = Case(name=name, make=OWN[name], expected="right", says="^$")
+    case = Case(name=name, make=OWN[name], expected="right", message="^$")
     judge("output folders", run.into(out), case)
     assert {file: path.read_bytes() for file, path in results(out).items() if file in before} == before
-    for file in OURS:
+    for file in RESULTS:
         same_file(out / file.replace("0000", "0000-2"), run.whole / file)
     assert run.into(out) == ("right", "")
     assert "0000-3.png" not in results(out)
@@ -103,10 +103,10 @@ def linked_folder(out):
 NOT_MADE_AGAIN = {
     "files of tomorrow": in_the_future,
     "files of 1970": in_the_past,
-    "an image finished in the year 2999": lambda out: with_fields(finished="2999-01-01T00:00:00Z")(out / OURS[0]),
-    "provenance behind a link": lambda out: moved_and_linked(out / OURS[0]),
-    "maps behind a link": lambda out: moved_and_linked(out / OURS[1]),
-    "a panel behind a link": lambda out: moved_and_linked(out / OURS[2]),
+    "an image finished in the year 2999": lambda out: with_fields(finished="2999-01-01T00:00:00Z")(out / RESULTS[0]),
+    "provenance behind a link": lambda out: moved_and_linked(out / RESULTS[0]),
+    "maps behind a link": lambda out: moved_and_linked(out / RESULTS[1]),
+    "a panel behind a link": lambda out: moved_and_linked(out / RESULTS[2]),
     "a folder behind a link": linked_folder,
     "a draft of a killed run": lambda out: (out / f"{DRAFT}.npz").write_bytes(b"half"),
     "an empty draft of a killed run": lambda out: (out / f"{DRAFT}.png").write_bytes(b""),
@@ -114,17 +114,17 @@ NOT_MADE_AGAIN = {
 }
 
 
-@pytest.mark.parametrize("name", some_in_short(NOT_MADE_AGAIN, 3))
-def test_nothing_is_made_again_that_is_whole(name, run, judge, tmp_path):
+@pytest.mark.parametrize("name", in_both_parts(NOT_MADE_AGAIN, 3))
+def test_undamaged_results_are_not_made_again(name, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     NOT_MADE_AGAIN[name](out)
-    before = {file: path.read_bytes() for file, path in results(out).items() if file in OURS}
-    judge("output folders", run.into(out), Case(name=name, make=NOT_MADE_AGAIN[name], expected="right", says="^$"))
-    assert {file: path.read_bytes() for file, path in results(out).items() if file in OURS} == before
+    before = {file: path.read_bytes() for file, path in results(out).items() if file in RESULTS}
+    judge("output folders", run.into(out), Case(name=name, make=NOT_MADE_AGAIN[name], expected="right", message="^$"))
+    assert {file: path.read_bytes() for file, path in results(out).items() if file in RESULTS} == before
     expect_same(out, run.whole)
 
 
-def test_hidden_files_of_the_users_own_are_kept(run, tmp_path):
+def test_hidden_files_of_the_user_are_kept(run, tmp_path):
     out = run.copy(tmp_path / "out")
     own = (".notes", ".0000-abcdefgh.png", ".repeat-xai-draft-notes.png", ".repeat-xai-draft-0123456-abcd1234")
     for name in own:
@@ -145,17 +145,19 @@ COMPARISONS = {
 }
 
 
-@pytest.mark.parametrize("name", some_in_short(COMPARISONS, 3))
+@pytest.mark.parametrize("name", in_both_parts(COMPARISONS, 3))
 def test_a_damaged_comparison_is_drawn_again(name, several, judge, tmp_path):
     out = several.copy(tmp_path / "out")
-    COMPARISONS[name](out / BESIDE)
-    judge("output folders", several.into(out), Case(name=name, make=COMPARISONS[name], expected="right", says="^$"))
+    COMPARISONS[name](out / COMPARISON)
+    judge("output folders", several.into(out), Case(name=name, make=COMPARISONS[name], expected="right", message="^$"))
     expect_same(out, several.whole)
 
 
 def test_maps_of_one_method_of_several_are_made_again(several, judge, tmp_path):
     out = several.copy(tmp_path / "out")
-    case = Case(name="relax", make=lambda path: flipped(0.5)(path), expected="right", says=r"relax/0001\.npz: damaged")
+    case = Case(
+        name="relax", make=lambda path: flipped(0.5)(path), expected="right", message=r"relax/0001\.npz: damaged"
+    )
     case.make(out / "relax" / "0001.npz")
     judge("output folders", several.into(out), case)
     expect_same(out, several.whole)
@@ -168,17 +170,19 @@ NO_COMPARISON = {
 }
 
 
-@pytest.mark.parametrize("name", some_in_short(NO_COMPARISON, 2))
-def test_what_is_no_comparison_of_ours_is_refused_and_the_rest_done(name, several, judge, tmp_path):
+@pytest.mark.parametrize("name", in_both_parts(NO_COMPARISON, 2))
+def test_a_foreign_file_in_place_of_a_comparison_is_refused_and_the_rest_completed(name, several, judge, tmp_path):
     out = several.copy(tmp_path / "out")
-    NO_COMPARISON[name](out / BESIDE)
-    before = (out / BESIDE).lstat().st_ino
-    for file in (*(f"repeat/{ours}" for ours in OURS), "index.html", "0001.comparison.png"):
+    NO_COMPARISON[name](out / COMPARISON)
+    before = (out / COMPARISON).lstat().st_ino
+    for file in (*(f"repeat/{name}" for name in RESULTS), "index.html", "0001.comparison.png"):
         (out / file).unlink()
-    case = Case(name=name, make=NO_COMPARISON[name], says=r"comparison\.png: is (not a regular file|a picture of your)")
+    case = Case(
+        name=name, make=NO_COMPARISON[name], message=r"comparison\.png: is (not a regular file|a picture of your)"
+    )
     judge("output folders", several.into(out), case)
-    assert (out / BESIDE).lstat().st_ino == before
-    expect_same(out, several.whole, names=set(results(several.whole)) - {BESIDE, "index.html"})
+    assert (out / COMPARISON).lstat().st_ino == before
+    expect_same(out, several.whole, names=set(results(several.whole)) - {COMPARISON, "index.html"})
     assert "0000.png" in (out / "index.html").read_text()
 
 
@@ -186,4 +190,4 @@ def test_a_method_that_is_a_link_to_itself_is_refused(several, judge, tmp_path):
     out = several.copy(tmp_path / "out")
     (out / "relax").rename(tmp_path / "relax")
     link_to(None)(out / "relax")
-    judge("output folders", several.into(out), Case(name="loop", make=link_to, says=r"relax: cannot be written to"))
+    judge("output folders", several.into(out), Case(name="loop", make=link_to, message=r"relax: cannot be written to"))

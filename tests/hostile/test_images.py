@@ -1,4 +1,4 @@
-"""Hostile images by `load_image`: each is an image that shows what it should, or is refused in one line."""
+"""Tests that `load_image` loads hostile images and shows the right picture, or refuses them in one line."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from hostile.jpeg_cases import JPEGS
 from hostile.other_cases import BOXES, MAPS, WEBPS
 from hostile.png_cases import PNGS
 from hostile.tiff_cases import BITMAPS, GIFS, TIFFS
-from hostile.verdicts import called
+from hostile.verdicts import verdict_of_call
 
 import repeat_xai as rx
 from repeat_xai.types import Preprocessing
@@ -16,8 +16,8 @@ from repeat_xai.types import Preprocessing
 CASES = [*PNGS, *JPEGS, *TIFFS, *BITMAPS, *GIFS, *MAPS, *WEBPS, *BOXES, *MEMORY, *PLACES]
 
 
-class Looker:
-    """An encoder that is never called: 32×32 inputs, pixels shown as they are."""
+class UncalledEncoder:
+    """An encoder that is never called, with inputs of 32×32 pixels that are not normalised."""
 
     name, weights, pool = "looker", "none", "none"
     device, dtype = torch.device("cpu"), torch.float32
@@ -28,10 +28,10 @@ class Looker:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_an_image_is_shown_or_refused_in_a_line(case, judge, tmp_path, capfd):
+def test_an_image_is_loaded_or_refused_in_one_line(case, judge, tmp_path, capfd):
     source = case.make(tmp_path)
     images = []
-    verdict = called(lambda: images.append(rx.load_image(source, Looker())))
+    verdict = verdict_of_call(lambda: images.append(rx.load_image(source, UncalledEncoder())))
     judge("images", verdict, case)
     if case.expected == "right":
         expect_shown(images[0], case)

@@ -1,28 +1,28 @@
-"""Numbers no machine has the time or the memory for, and what is no number: refused in one line at once."""
+"""Tests that impossible numbers, and values that are no numbers, are refused at once in one line."""
 
 import subprocess
 import sys
 
 import pytest
-from crews import network, pictures
 from hostile.damages import deleted
-from hostile.outputs import commanded_here, quick_panels
-from hostile.verdicts import Case, called
+from hostile.outputs import quick_panels, verdict_of_main
+from hostile.verdicts import Case, verdict_of_call
+from small_work import network, pictures
 
 import repeat_xai as rx
 from repeat_xai.errors import ConfigurationError
 
-LONG = pytest.mark.hostile
+LONG_PART = pytest.mark.hostile
 HUGE = ("9" * 20, "9" * 400, "9" * 5000)
-"""The last one is longer than Python reads or writes numbers."""
+"""Huge numbers; the last one is longer than Python reads or writes."""
 FEWER = ("0", "-1", "-" + "9" * 20)
 NO_NUMBERS = ("", "x", "1e3", "1.5", "nan", "inf", "0x10", "1 000")
-MOST_SECONDS = 5.0
+TIMEOUT = 5.0
 COUNTS = {
     "explain": {
         "--masks": (),
         "--repeats": (),
-        "--pool-size": (),
+        "--budget": (),
         "--seed": (),
         "--size": (),
         "--cells": (),
@@ -56,12 +56,12 @@ COUNTS = {
 }
 """Options that count something, each with the options without which it would not be used."""
 SHARES = {"--keep": ("0", "1", "-1", "2", "nan", "inf"), "--level": ("0.5", "-1", "2", "nan"), "--tolerance": FEWER}
-"""Options of `explain` that are no whole numbers, with values that are none of theirs."""
+"""Options of `explain` that are not whole numbers, with invalid values."""
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory):
-    """The beginning of each command, with everything that it needs but the number."""
+def commands(tmp_path_factory):
+    """The arguments of each command, apart from the number."""
     folder = tmp_path_factory.mktemp("numbers")
     encoder, photos = ("--encoder", network(folder).name), pictures(folder / "photos", 1)
     return {
@@ -80,7 +80,7 @@ def cases():
         for option, others in options.items():
             least = ("-1", "-" + "9" * 20) if option == "--seed" else FEWER
             for number, value in enumerate((*HUGE, *least, *NO_NUMBERS)):
-                marks = () if number in (0, 2, 4, 7) else LONG
+                marks = () if number in (0, 2, 4, 7) else LONG_PART
                 yield pytest.param(command, option, value, others, marks=marks, id=f"{command} {option} {value[:22]}")
     for option, values in SHARES.items():
         for value in values:
@@ -88,11 +88,11 @@ def cases():
 
 
 @pytest.mark.parametrize(("command", "option", "value", "others"), list(cases()))
-def test_a_number_that_makes_no_sense_is_one_line_at_once(command, option, value, others, begun, judge, tmp_path):
-    arguments = (*begun[command], *others, "--out", tmp_path / "out", option, value)
+def test_an_invalid_number_is_refused_at_once_in_one_line(command, option, value, others, commands, judge, tmp_path):
+    arguments = (*commands[command], *others, "--out", tmp_path / "out", option, value)
     with quick_panels():
-        verdict = commanded_here(*arguments, seconds=MOST_SECONDS)
-    judge("numbers", verdict, Case(name=option, make=deleted, says=option.removeprefix("--").partition("-")[0]))
+        verdict = verdict_of_main(*arguments, seconds=TIMEOUT)
+    judge("numbers", verdict, Case(name=option, make=deleted, message=option.removeprefix("--").partition("-")[0]))
     assert not list(tmp_path.rglob("*.npz"))
     assert not list(tmp_path.rglob("*.parquet"))
 
@@ -102,7 +102,7 @@ OBJECTS = {
     "Relax.chunk": lambda value: rx.Relax(chunk=value),
     "Grid.cells": lambda value: rx.Grid(cells=value),
     "Repeat.repeats": lambda value: rx.Repeat(repeats=value),
-    "Repeat.pool": lambda value: rx.Repeat(pool=value),
+    "Repeat.pool": lambda value: rx.Repeat(budget=value),
     "Spread.passes": lambda value: rx.Spread(base=rx.Saliency(), passes=value),
     "KernelShap.samples": lambda value: rx.KernelShap(samples=value),
     "Lime.samples": lambda value: rx.Lime(samples=value),
@@ -120,14 +120,18 @@ OBJECTS = {
 @pytest.mark.parametrize(
     "value", [10**20, 10**5000, -(10**5000), 0, -1], ids=["20 digits", "5000 digits", "minus 5000 digits", "0", "-1"]
 )
-def test_the_same_numbers_are_refused_in_python(name, value, judge):
-    says = rf"^{name.rpartition('.')[2]} must be .{{,90}}$"
-    judge("numbers", called(lambda: OBJECTS[name](value), seconds=5.0), Case(name=name, make=deleted, says=says))
+def test_python_refuses_the_same_numbers(name, value, judge):
+    message = rf"^{name.rpartition('.')[2]} must be .{{,90}}$"
+    judge(
+        "numbers",
+        verdict_of_call(lambda: OBJECTS[name](value), seconds=5.0),
+        Case(name=name, make=deleted, message=message),
+    )
 
 
 @pytest.mark.parametrize("value", ["100", 1.5, float("nan"), float("inf"), None, True, [1], b"1", "a\nb", "x" * 10**6])
-def test_what_is_no_whole_number_is_refused_in_a_short_line(value):
-    """In a process of its own types are not checked, as for users; here the check itself is called."""
+def test_values_that_are_no_whole_numbers_are_refused_in_a_short_line(value):
+    """The check is called directly, because the types of calls are checked before it only while testing."""
     from repeat_xai.errors import at_least
 
     with pytest.raises(ConfigurationError) as refused:
@@ -147,8 +151,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
-@LONG
-def test_the_memory_of_the_fast_estimator_grows_with_the_masks_of_one_repeat_alone(judge):
-    """All repeats at once would take 320 MB for each of several arrays."""
+@LONG_PART
+def test_the_memory_of_the_fast_estimator_does_not_grow_with_the_number_of_repeats(judge):
+    """All repeats together would take 320 MB for each of several arrays."""
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 150

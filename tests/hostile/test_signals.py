@@ -1,4 +1,4 @@
-"""SIGTERM, as schedulers send it, is Ctrl-C at every moment: one line, status 130, rows written, no process left."""
+"""Tests that SIGTERM ends `evaluate` at any moment with one line, status 130, all rows written and no process left."""
 
 import os
 import signal
@@ -9,25 +9,27 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from crews import children, ended, network, pictures
 from hostile.damages import deleted
 from hostile.kills import files_below
 from hostile.verdicts import Case, Verdict
+from process_tree import children, ended
+from small_work import network, pictures
 
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
-LONG = pytest.mark.hostile
-MOST_SECONDS = 120.0
-SAID = {
+LONG_PART = pytest.mark.hostile
+pytestmark = pytest.mark.slow
+TIMEOUT = 120.0
+LINES = {
     "repeat-xai: interrupted\n",
     "repeat-xai: interrupted; run the same command again to go on\n",
 }
 SLOW = ("--methods", "relax", "--masks", 4000, "--protocol", "encoder", "--device", "cpu")
-"""An image takes some tenths of a second, so that a signal finds the run at work."""
+"""Options with which an image takes some tenths of a second, so that a signal arrives during the work."""
 
 
 class Running:
-    """`repeat-xai evaluate` in a session of its own, which is sent signals."""
+    """`repeat-xai evaluate` in a session of its own, to which signals are sent."""
 
     def __init__(self, folder: Path, executor: str) -> None:
         self.out, self.errors = folder / "out", folder / "errors"
@@ -47,7 +49,7 @@ class Running:
 
     def wait_until(self, reached) -> None:
         """Wait until `reached(self)` is true, noting every process that the command starts."""
-        until = time.monotonic() + MOST_SECONDS
+        until = time.monotonic() + TIMEOUT
         while not reached(self):
             assert self._process.poll() is None, self.errors.read_text()
             assert time.monotonic() < until, "a hang"
@@ -56,7 +58,7 @@ class Running:
         self.started |= children(self._process.pid)
 
     def end(self, *, times: int = 1) -> Verdict:
-        """Send SIGTERM so many times, and say how the command ends; what it started must end too."""
+        """Send SIGTERM `times` times, and return the verdict on the end of the command and of its processes."""
         for _ in range(times):
             self._process.send_signal(signal.SIGTERM)
             self.started |= children(self._process.pid)
@@ -71,22 +73,22 @@ class Running:
 
     def _waited(self) -> Verdict:
         try:
-            self._process.wait(MOST_SECONDS)
+            self._process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             return Verdict("hang", self.errors.read_text())
         return self._verdict()
 
     def _verdict(self) -> Verdict:
-        said = self.errors.read_text().splitlines(keepends=True)
-        lines = [line for line in said if not line.endswith("rows to make\n")]
-        if self._process.returncode != 130 or len(lines) != 1 or lines[0] not in SAID:
-            return Verdict("traceback", f"status {self._process.returncode}: {''.join(said)}")
+        errors = self.errors.read_text().splitlines(keepends=True)
+        lines = [line for line in errors if not line.endswith("rows to make\n")]
+        if self._process.returncode != 130 or len(lines) != 1 or lines[0] not in LINES:
+            return Verdict("traceback", f"status {self._process.returncode}: {''.join(errors)}")
         left = [pid for pid in self.started if not ended({pid}, seconds=20.0)]
         return Verdict("half file", f"processes are left: {left}") if left else Verdict("right", lines[0])
 
     def names(self) -> str:
-        """The commands of all processes that it has started and that are still there."""
+        """Return the commands of all running processes that it has started."""
         text = b""
         for pid in children(self._process.pid):
             with suppress(OSError):
@@ -94,7 +96,7 @@ class Running:
         return text.decode(errors="replace")
 
     def maps(self, word: str) -> bool:
-        """Say whether the command has loaded a library whose path holds this word."""
+        """Return whether the command has loaded a library whose path contains this word."""
         with suppress(OSError):
             return word in Path(f"/proc/{self._process.pid}/maps").read_text()
         return False
@@ -109,7 +111,7 @@ def loading(running):
 
 
 def counted(running):
-    """All is loaded, and the work begins."""
+    """Return whether everything is loaded and the work begins."""
     return "rows to make" in running.errors.read_text()
 
 
@@ -140,49 +142,60 @@ MOMENTS = {
         "while rows are written": written,
     },
 }
+
+
+def cluster_mark(executor):
+    """Return the marks of a test that uses this executor."""
+    return [pytest.mark.cluster] if executor == "ray" else []
+
+
 QUICK = {("local", "at the first rows"), ("processes", "while processes start"), ("ray", "while actors load")}
 
 
 @pytest.mark.parametrize(
     ("executor", "moment"),
     [
-        pytest.param(executor, moment, marks=() if (executor, moment) in QUICK else LONG)
+        pytest.param(
+            executor, moment, marks=[*cluster_mark(executor), *([] if (executor, moment) in QUICK else [LONG_PART])]
+        )
         for executor, moments in MOMENTS.items()
         for moment in moments
     ],
 )
-def test_a_request_to_end_is_one_line_and_leaves_no_process(executor, moment, judge, tmp_path):
+def test_sigterm_gives_one_line_and_leaves_no_process(executor, moment, judge, tmp_path):
     running = Running(tmp_path, executor)
     running.wait_until(MOMENTS[executor][moment])
     verdict = running.end()
     judge("signals", verdict, Case(name=moment, make=deleted, expected="right"))
     if moment == "while rows are written":
-        assert Store(running.out / "rows").done()
+        assert RowStore(running.out / "rows").score_names()
 
 
-@LONG
+@LONG_PART
+@pytest.mark.cluster
 @pytest.mark.parametrize("wait", [0.3, 0.8, 1.2, 1.6, 2.2, 4.0])
-def test_ray_may_be_anywhere_when_the_request_comes(wait, judge, tmp_path):
-    """Its C++ is loaded, its node is there, and it connects, hires and loads: a moment of each is met."""
+def test_sigterm_while_ray_starts_gives_one_line(wait, judge, tmp_path):
+    """The waiting times meet Ray while it loads its library, starts a node, connects, and starts and loads actors."""
     running = Running(tmp_path, "ray")
     running.wait_until(nodes_begun)
     time.sleep(wait)
     judge("signals", running.end(), Case(name=str(wait), make=deleted, expected="right"))
 
 
-@LONG
-@pytest.mark.parametrize("executor", MOMENTS)
-def test_a_request_that_is_repeated_while_the_run_ends_is_ignored(executor, judge, tmp_path):
-    """`timeout` sends it twice; the rows that wait to be written are written all the same."""
+@LONG_PART
+@pytest.mark.parametrize("executor", [pytest.param(name, marks=cluster_mark(name)) for name in MOMENTS])
+def test_repeated_sigterms_are_ignored_while_the_run_ends(executor, judge, tmp_path):
+    """`timeout` sends the signal twice; the rows that wait to be written are written nevertheless."""
     running = Running(tmp_path, executor)
     running.wait_until(written)
     time.sleep(1.0)
     judge("signals", running.end(times=4), Case(name=executor, make=deleted, expected="right"))
-    assert Store(running.out / "rows").done()
+    assert RowStore(running.out / "rows").score_names()
 
 
-@LONG
-def test_while_ray_shuts_down(judge, tmp_path):
+@LONG_PART
+@pytest.mark.cluster
+def test_sigterm_while_ray_shuts_down_gives_one_line(judge, tmp_path):
     running = Running(tmp_path, "ray")
     running.wait_until(written)
     running._process.send_signal(signal.SIGINT)

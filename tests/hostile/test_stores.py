@@ -1,4 +1,4 @@
-"""Rows and maps of `evaluate` that are damaged or doubled: said in a line or made again, never a traceback."""
+"""Tests that damaged or duplicated rows and maps of `evaluate` are named in one line or made again."""
 
 import random
 import shutil
@@ -8,24 +8,24 @@ import pyarrow.parquet as pq
 import pytest
 from hostile import damages, row_files
 from hostile.damages import SPECIAL, cut, deleted, filled, flipped, zeroed
-from hostile.evaluations import again, evaluated, expect_like, rows_of
+from hostile.evaluations import evaluate_once, expect_same_results, rows_of, run_again
 from hostile.kills import Command
-from hostile.outputs import commanded_here
+from hostile.outputs import verdict_of_main
 from hostile.verdicts import Case, Verdict, time_limit
 from stores import row
 
 from repeat_xai.errors import OutputError
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
-LONG = pytest.mark.hostile
+LONG_PART = pytest.mark.hostile
 DAMAGED = r"rows/\w+\.parquet: (damaged \(|holds no rows of repeat-xai).*move it away and run again"
 FLIPS = 300
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return evaluated(tmp_path_factory.mktemp("stores"), "--maps", photos=3)
+    return evaluate_once(tmp_path_factory.mktemp("stores"), "--maps", photos=3)
 
 
 REFUSED = {
@@ -63,32 +63,32 @@ REFUSED = {
     "text that is not Unicode": row_files.not_unicode,
     "a bomb": row_files.bomb,
 }
-"""What a file of rows may hold that is none; the user is told which file to move away."""
+"""Contents of a file that is not a valid file of rows; the user is told which file to move away."""
 QUICK = {"nothing", "cut at 60%", "a row group of 2^62 rows", "keys that are NaN", "a null among scores"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else LONG) for n in REFUSED])
-def test_a_damaged_file_of_rows_is_named_in_a_line(name, run, judge, tmp_path):
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else LONG_PART) for n in REFUSED])
+def test_a_damaged_file_of_rows_is_named_in_one_line(name, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     (file,) = (out / "rows").glob("*.parquet")
     REFUSED[name](file)
-    verdict = again(run, out)
-    judge("stores", verdict, Case(name=name, make=deleted, says=DAMAGED))
+    verdict = run_again(run, out)
+    judge("stores", verdict, Case(name=name, make=deleted, message=DAMAGED))
     file.unlink()
-    assert again(run, out).kind == "right"  # from the maps that are stored
-    expect_like(run, out)
+    assert run_again(run, out).kind == "right"  # the rows are made from the stored maps
+    expect_same_results(run, out)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=() if k == "a FIFO" else LONG) for k in SPECIAL])
-def test_what_is_no_file_among_the_rows_is_said_or_passed_over(kind, run, judge, tmp_path):
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=() if k == "a FIFO" else LONG_PART) for k in SPECIAL])
+def test_irregular_files_among_the_rows_are_named_or_ignored(kind, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     SPECIAL[kind](out / "rows" / "more.parquet")
-    verdict = again(run, out)
+    verdict = run_again(run, out)
     judge("stores", verdict)
-    assert verdict.kind == "right" or (verdict.kind == "refused" and "more.parquet" in verdict.said), verdict
+    assert verdict.kind == "right" or (verdict.kind == "refused" and "more.parquet" in verdict.text), verdict
     (out / "rows" / "more.parquet").rmdir() if kind == "a folder" else (out / "rows" / "more.parquet").unlink()
-    assert again(run, out) == ("right", "")
-    expect_like(run, out)
+    assert run_again(run, out) == ("right", "")
+    expect_same_results(run, out)
 
 
 RIGHT = {
@@ -96,8 +96,8 @@ RIGHT = {
     "rows three times in one file": row_files.doubled,
     "rows twice in two files": lambda path: (row_files.doubled(path), shutil.copy(path, path.with_name("a.parquet"))),
     "a file without rows": lambda path: row_files.without_rows(shutil.copy(path, path.with_name("none.parquet"))),
-    "rows of other settings": lambda path: Store(path.parent).add([row("another", scores={"a": float("nan")})]),
-    "a failure of every row": lambda path: Store(path.parent).add(
+    "rows of other settings": lambda path: RowStore(path.parent).add([row("another", scores={"a": float("nan")})]),
+    "a failure of every row": lambda path: RowStore(path.parent).add(
         [row(key, failure="out of memory") for key in pq.read_table(path)["key"].to_pylist()]
     ),
     "a hidden file": lambda path: (path.parent / ".hidden.parquet").write_bytes(b"half"),
@@ -105,15 +105,17 @@ RIGHT = {
     "no rows": deleted,
     "no folder of rows": lambda path: shutil.rmtree(path.parent),
 }
-"""What may be among the rows without harm."""
+"""Changes of the stored rows that do no harm."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=LONG if "twice" in n or "no " in n else ()) for n in RIGHT])
-def test_rows_that_are_doubled_or_gone_count_once_in_the_end(name, run, judge, tmp_path):
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=LONG_PART if "twice" in n or "no " in n else ()) for n in RIGHT]
+)
+def test_duplicate_and_missing_rows_count_once_after_another_run(name, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     (file,) = (out / "rows").glob("*.parquet")
     RIGHT[name](file)
-    judge("stores", again(run, out), Case(name=name, make=deleted, expected="right", says="^$"))
+    judge("stores", run_again(run, out), Case(name=name, make=deleted, expected="right", message="^$"))
     for beside in ("hidden.parquet", "notes.txt"):
         (out / "rows" / beside).unlink(missing_ok=True)
         (out / "rows" / f".{beside}").unlink(missing_ok=True)
@@ -121,13 +123,13 @@ def test_rows_that_are_doubled_or_gone_count_once_in_the_end(name, run, judge, t
         assert "another" in rows_of(out)
     else:
         assert rows_of(out) == rows_of(run.whole)
-        Store(out / "rows").compact()
-        expect_like(run, out)
+        RowStore(out / "rows").compact()
+        expect_same_results(run, out)
 
 
-def flip(path, chance):
+def flip(path, rng):
     content = bytearray(path.read_bytes())
-    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
     path.write_bytes(content)
 
 
@@ -135,16 +137,16 @@ def refused(error):
     return Verdict("refused" if len(str(error).splitlines()) == 1 else "traceback", str(error))
 
 
-@pytest.mark.parametrize("part", [pytest.param(part, marks=LONG if part else ()) for part in range(10)])
-def test_no_flipped_bit_of_a_file_of_rows_gives_other_rows(part, run, judge, tmp_path):
-    """A flip that goes unnoticed must leave every row as it was."""
+@pytest.mark.parametrize("part", [pytest.param(part, marks=LONG_PART if part else ()) for part in range(10)])
+def test_flipped_bits_in_a_file_of_rows_never_give_other_rows(part, run, judge, tmp_path):
+    """A flipped bit that is not detected must leave every row unchanged."""
     expected = rows_of(run.whole)
     for number in range(FLIPS // 10):
-        chance = random.Random(1000 * part + number)
+        rng = random.Random(1000 * part + number)
         shutil.rmtree(tmp_path / "rows", ignore_errors=True)
         shutil.copytree(run.whole / "rows", tmp_path / "rows")
         (file,) = (tmp_path / "rows").glob("*.parquet")
-        flip(file, chance)
+        flip(file, rng)
         with time_limit(10):
             try:
                 assert rows_of(tmp_path) == expected
@@ -154,16 +156,16 @@ def test_no_flipped_bit_of_a_file_of_rows_gives_other_rows(part, run, judge, tmp
                 judge("stores", Verdict("right"))
 
 
-@pytest.mark.parametrize("part", [pytest.param(part, marks=LONG if part else ()) for part in range(10)])
-def test_no_flipped_bit_of_stored_maps_gives_other_maps(part, run, judge, tmp_path):
+@pytest.mark.parametrize("part", [pytest.param(part, marks=LONG_PART if part else ()) for part in range(10)])
+def test_flipped_bits_in_stored_maps_never_give_other_maps(part, run, judge, tmp_path):
     store = MapStore(run.copy(tmp_path / "out") / "maps.zarr")
     expected = {key: MapStore(run.whole / "maps.zarr").read(key) for key in rows_of(run.whole)}
     for number in range(FLIPS // 10):
-        chance = random.Random(1000 * part + number)
-        key = chance.choice(sorted(expected))
-        file = store.url / key[:2] / key / chance.choice(("zarr.json", "c/0/0/0", "c/0/0/0"))
+        rng = random.Random(1000 * part + number)
+        key = rng.choice(sorted(expected))
+        file = store.url / key[:2] / key / rng.choice(("zarr.json", "c/0/0/0", "c/0/0/0"))
         whole = file.read_bytes()
-        flip(file, chance)
+        flip(file, rng)
         try:
             stored = store.read(key)
         except OutputError as error:
@@ -195,23 +197,23 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=LONG if i % 4 else ()) for i, n in enumerate(MAPS)])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=LONG_PART if i % 4 else ()) for i, n in enumerate(MAPS)])
 def test_damaged_maps_are_made_again(name, run, judge, tmp_path):
     out = run.copy(tmp_path / "out")
     place, damage = MAPS[name]
     key = sorted(rows_of(run.whole))[0]
     damage(out / "maps.zarr" / key[:2] / key / place)
-    verdict = again(run, out)
-    says = f"^(repeat-xai: .*maps of row {key} are damaged .*; made again)?$"
-    judge("stores", verdict, Case(name=name, make=deleted, expected="right", says=says))
-    expect_like(run, out)
+    verdict = run_again(run, out)
+    message = f"^(repeat-xai: .*maps of row {key} are damaged .*; made again)?$"
+    judge("stores", verdict, Case(name=name, make=deleted, expected="right", message=message))
+    expect_same_results(run, out)
 
 
-def test_two_runs_at_once_leave_every_row_once(run, judge, tmp_path):
+def test_two_simultaneous_runs_leave_every_row_once(run, judge, tmp_path):
     arguments = (*run.command, "--out", tmp_path / "out")
-    both = [Command(arguments, tmp_path / f"said{number}") for number in range(2)]
+    both = [Command(arguments, tmp_path / f"output{number}") for number in range(2)]
     for command in both:
-        judge("stores", Verdict("right" if command.finish() == 0 else "traceback", command.said.read_text()))
-        assert "Traceback" not in command.said.read_text()
-    assert commanded_here(*arguments).kind == "right"
-    expect_like(run, tmp_path / "out")
+        judge("stores", Verdict("right" if command.finish() == 0 else "traceback", command.output.read_text()))
+        assert "Traceback" not in command.output.read_text()
+    assert verdict_of_main(*arguments).kind == "right"
+    expect_same_results(run, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""TIFFs whose tags lie, and bitmaps and GIFs that do."""
+"""TIFFs with wrong tags, and BMPs and GIFs that are wrong."""
 
 import numpy as np
 from hostile.image_bytes import (
@@ -39,7 +39,7 @@ JPEG = saved("TIFF", compression="jpeg", quality=95)
 
 
 def floats(values: np.ndarray) -> bytes:
-    """A TIFF of floats in one channel."""
+    """Return a TIFF of floats in one channel."""
     return tiff({SAMPLES: (SHORT, 1, 3)}, base=basic(1, 32), data=values.astype("<f4").tobytes())
 
 

@@ -1,6 +1,6 @@
-"""What torch and numpy keep for the whole process, to be compared before and after a hostile call.
+"""Settings of torch and numpy for the whole process, which a hostile call must not change.
 
-Python's own random numbers are not among it: while testing, the checks of types draw from them.
+Python's own random numbers are not compared, because the type checks that run while testing draw from them.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import torch
 
 
 class Settings(NamedTuple):
-    """Everything that a call of the package must leave as it was."""
+    """Everything that a call of the package must leave unchanged."""
 
     dtype: torch.dtype
     device: torch.device
@@ -26,8 +26,8 @@ class Settings(NamedTuple):
     numpys: tuple
 
     @staticmethod
-    def now():
-        """Read all of it."""
+    def read():
+        """Return the current settings."""
         kind, keys, *place = np.random.get_state()
         return Settings(
             torch.get_default_dtype(),
@@ -44,8 +44,8 @@ class Settings(NamedTuple):
         )
 
 
-def put_back(settings):
-    """Set what a fault has left changed, so that one failure does not cause the next."""
+def restore(settings):
+    """Restore the settings, so that one failure does not cause the next."""
     torch.set_default_dtype(settings.dtype)
     torch.set_default_device(None)
     torch.set_grad_enabled(settings.gradients)
@@ -58,12 +58,12 @@ def put_back(settings):
 
 @contextlib.contextmanager
 def unchanged():
-    """Check that the block leaves the settings and all generators of random numbers as they were."""
-    before = Settings.now()
+    """Check that the block leaves the settings and all random number generators unchanged."""
+    before = Settings.read()
     try:
         yield
-        after = Settings.now()
+        after = Settings.read()
         changed = [name for name in Settings._fields if getattr(after, name) != getattr(before, name)]
         assert changed == []
     finally:
-        put_back(before)
+        restore(before)

@@ -1,7 +1,7 @@
-"""Run one hostile input and say what became of it.
+"""Functions that run one hostile input and return a verdict.
 
-Every input of the corpus is a `Case`. A case is `right` when it was accepted and its result is what it should be,
-`refused` when it was answered with one line that a user can act on. Everything else is a fault of the package.
+Every input of the corpus is a `Case`. The verdict is `right` if the input was accepted and its result is what it should
+be, and `refused` if it was answered with one line that a user can act on. Everything else is a fault of the package.
 """
 
 import signal
@@ -19,7 +19,7 @@ from repeat_xai.errors import RepeatError
 Kind = Literal["right", "refused", "traceback", "hang", "half file"]
 KINDS: tuple[Kind, ...] = ("right", "refused", "traceback", "hang", "half file")
 SECONDS = 30.0
-"""After this time an input that was not answered counts as a hang."""
+"""Time after which an input that was not answered counts as a hang."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,9 @@ class Case:
 
     name: str
     make: Callable[[Path], Any]
-    """Writes the input into an empty folder, and returns what is handed to the package."""
+    """Function that writes the input into an empty folder, and returns what is handed to the package."""
     expected: Literal["right", "refused"] = "refused"
-    says: str = ""
+    message: str = ""
     """A regular expression that the refusal must match somewhere."""
 
     def __str__(self) -> str:
@@ -38,14 +38,14 @@ class Case:
 
 
 class Verdict(NamedTuple):
-    """What became of one input, and what was said about it."""
+    """What became of one input, and the text of the answer."""
 
     kind: Kind
-    said: str = ""
+    text: str = ""
 
 
 class Hang(BaseException):
-    """The time is over. This is no Exception, so that no `except Exception` swallows it."""
+    """The time is over. This is not an Exception, so that no `except Exception` catches it."""
 
 
 @contextmanager
@@ -64,8 +64,8 @@ def time_limit(seconds: float = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def called(action: Callable[[], object], *, seconds: float = SECONDS) -> Verdict:
-    """Call a function of the package in this process. The caller checks a result that is `right` himself."""
+def verdict_of_call(action: Callable[[], object], *, seconds: float = SECONDS) -> Verdict:
+    """Call a function of the package in this process. The caller checks a result that is `right`."""
     try:
         with time_limit(seconds):
             action()
@@ -74,25 +74,27 @@ def called(action: Callable[[], object], *, seconds: float = SECONDS) -> Verdict
     except RepeatError as error:
         one_line = len(str(error).splitlines()) == 1
         return Verdict("refused" if one_line else "traceback", str(error))
-    except BaseException:  # SystemExit and KeyboardInterrupt are faults here too
+    except BaseException:  # SystemExit and KeyboardInterrupt count as faults too
         return Verdict("traceback", traceback.format_exc())
     return Verdict("right")
 
 
-def commanded(*arguments: object, seconds: float = 120.0, lines: int = 1) -> Verdict:
-    """Run `repeat-xai` in a process of its own: status 0 is right, 1 or 2 with that many lines at most is a refusal."""
+def verdict_of_command(*arguments: object, seconds: float = 120.0, lines: int = 1) -> Verdict:
+    """Run `repeat-xai` in a process of its own. Status 0 is right; 1 or 2 with at most `lines` lines is a refusal."""
     command = [sys.executable, "-m", "repeat_xai", *map(str, arguments)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False)
+        completed = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False
+        )
     except subprocess.TimeoutExpired:
         return Verdict("hang")
-    said = done.stderr.strip()
-    if done.returncode == 0:
-        return Verdict("right", done.stdout + done.stderr)
-    refused = done.returncode in (1, 2) and 0 < len(said.splitlines()) <= lines and "Traceback" not in said
-    return Verdict("refused" if refused else "traceback", f"status {done.returncode}: {said}")
+    errors = completed.stderr.strip()
+    if completed.returncode == 0:
+        return Verdict("right", completed.stdout + completed.stderr)
+    refused = completed.returncode in (1, 2) and 0 < len(errors.splitlines()) <= lines and "Traceback" not in errors
+    return Verdict("refused" if refused else "traceback", f"status {completed.returncode}: {errors}")
 
 
 def drafts(folder: Path) -> list[Path]:
-    """Hidden files below a folder: files that were begun and neither finished nor taken away."""
+    """Return the hidden files below a folder: files that were begun and neither finished nor removed."""
     return [path for path in folder.rglob(".*") if path.is_file()]

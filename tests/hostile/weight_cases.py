@@ -1,4 +1,4 @@
-"""Files of weights that lie, run code, lead elsewhere or do not fit, and the healthy ones that they are made of."""
+"""Files of weights that are wrong, run code, refer to other files or do not fit, made from healthy ones."""
 
 import io
 import json
@@ -26,7 +26,7 @@ NOT_SAFE = "not a safetensors file, or cut short"
 
 
 def explained(path):
-    """The codes of the encoder with these weights."""
+    """Return the codes of the encoder with these weights."""
     encoder = rx.load_encoder(NAME, weights=path, size=SIDE)
     return encoder(torch.randn(2, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(0)))
 
@@ -39,7 +39,7 @@ def healthy():
 
 
 def saved(change=dict, name="w.pt", **how):
-    """Weights changed by a function and saved by torch."""
+    """Return a function that saves weights by torch, changed by `change`."""
 
     def make(folder):
         torch.save(change(healthy()), folder / name, **how)
@@ -65,7 +65,7 @@ def placed(put, name="w.pt"):
 
 
 def damaged(damage, name="w.pt"):
-    """Whole weights whose bytes are changed by a function."""
+    """Return a function that saves valid weights and then changes their bytes."""
 
     def make(folder):
         path = saved()(folder) if name == "w.pt" else safe()(folder)
@@ -85,7 +85,7 @@ def safe(change=dict, name="w.safetensors"):
 
 
 def header(fields, content=b"", *, length=None, name="w.safetensors"):
-    """A safetensors file of this header, which may lie about its own length."""
+    """Return a function that writes a safetensors file with this header, whose stated length may be wrong."""
     text = fields if isinstance(fields, bytes) else json.dumps(fields).encode()
     return written(struct.pack("<Q", len(text) if length is None else length) + text + content, name)
 
@@ -95,7 +95,7 @@ def entry(dtype="F32", shape=(4,), offsets=(0, 16)):
 
 
 class Runs:
-    """Runs a function when it is unpickled."""
+    """An object that runs a function when it is unpickled."""
 
     def __init__(self, function, *arguments):
         self.what = (function, arguments)
@@ -105,7 +105,7 @@ class Runs:
 
 
 def first_with(change):
-    """The first float weight changed."""
+    """Return a function that changes the first float weight."""
 
     def changed(weights):
         name = next(k for k, v in weights.items() if v.is_floating_point() and v.ndim == 4)
@@ -132,8 +132,8 @@ def in_a_list(weights):
 
 
 def wrapped(depth):
-    """A pickle of a state dict in so many others: no pickler nests so deep, but an unpickler follows."""
-    key = pickle.dumps("model", protocol=2)[2:-1]  # without the marks of a beginning and an end
+    """Return a pickle of a state dict inside `depth` others, which a pickler could not write."""
+    key = pickle.dumps("model", protocol=2)[2:-1]  # without the opcodes of the beginning and the end
     return b"\x80\x02" + (b"}" + key) * depth + b"}" + b"s" * depth + b"."
 
 
@@ -166,8 +166,8 @@ def sparse_file(path):
         file.truncate(6 * 2**30)
 
 
-def case(name, make, says="", expected="refused"):
-    return Case(name=name, make=make, expected=expected, says=says)
+def case(name, make, message="", expected="refused"):
+    return Case(name=name, make=make, expected=expected, message=message)
 
 
 PLACES = [
@@ -235,7 +235,7 @@ PICKLES = [
         expected="right",
     ),
 ]
-"""Files of torch's."""
+"""Files of torch."""
 ARCHIVES = [
     case("cut to a half", damaged(lambda content: content[: len(content) // 2]), DAMAGED),
     case("cut by a byte", damaged(lambda content: content[:-1]), DAMAGED),

@@ -2,7 +2,7 @@
 
     p = (1/K) Σ_k γ_k ⟨φ(h), Σ_n φ(h̄_n) M(n) / N⟩        γ_k = I(k) / max R(k) ≥ 0
 
-Each kernel's φ is written out: by hand where it is finite, as a long Taylor series for the RBF.
+The feature map φ of each kernel is written out: by hand where it is finite, as a long Taylor series for the RBF.
 """
 
 import itertools
@@ -23,21 +23,23 @@ GAMMA, OFFSET = 0.4, 0.5
 
 
 def linear(h):
+    """Return φ(h) = h."""
     return h
 
 
 def cosine(h):
+    """Return φ(h) = h / ‖h‖."""
     return h / h.norm(dim=-1, keepdim=True)
 
 
 def polynomial(h):
-    """(γ⟨x, y⟩ + c)² = Σ_ij γ²x_i x_j y_i y_j + Σ_i 2γc x_i y_i + c²."""
+    """Return φ(h) from (γ⟨x, y⟩ + c)² = Σ_ij γ²x_i x_j y_i y_j + Σ_i 2γc x_i y_i + c²."""
     pairs = (h[..., :, None] * h[..., None, :]).flatten(-2) * GAMMA
     return torch.cat((pairs, h * math.sqrt(2 * GAMMA * OFFSET), torch.full_like(h[..., :1], OFFSET)), -1)
 
 
 def rbf(h, order=30):
-    """exp(−γ‖x − y‖²) = e^(−γ‖x‖²) e^(−γ‖y‖²) Σ_a (2γ)^|a| x^a y^a / a!, to total degree `order`."""
+    """Return φ(h), to total degree `order`, from exp(−γ‖x − y‖²) = e^(−γ‖x‖²) e^(−γ‖y‖²) Σ_a (2γ)^|a| x^a y^a / a!."""
     degrees = [a for a in itertools.product(range(order + 1), repeat=h.shape[-1]) if sum(a) <= order]
     powers = torch.stack(
         [
@@ -85,5 +87,6 @@ def test_importance_is_a_conic_sum_of_inner_products(name, seed, threshold):
         assert (gamma >= 0).all()
         expected += gamma * score / repeats
 
-    found = rx.Repeat(estimator="exact", base=relax, repeats=repeats, threshold=threshold)(encoder, image, seed=seed)
-    torch.testing.assert_close(found.importance.double(), expected, atol=1e-6, rtol=0)
+    method = rx.Repeat(estimator="exact", base=relax, repeats=repeats, threshold=threshold)
+    importance = method(encoder, image, seed=seed).importance
+    torch.testing.assert_close(importance.double(), expected, atol=1e-6, rtol=0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.open_dataset import open_dataset
 
 pytestmark = pytest.mark.real
 
@@ -14,31 +14,31 @@ pytestmark = pytest.mark.real
      ("cifar10", 2_000, (32, 32)), ("cifar10+tap", 2_000, (32, 32)), ("cifar10+ar", 2_000, (32, 32))],
 )  # fmt: skip
 def test_a_dataset_opens_with_masks_where_it_has_them(shared, name, images, size):
-    dataset = opened(name, root=shared / "data")
+    dataset = open_dataset(name, root=shared / "data")
     assert len(dataset) == images
     assert len(set(dataset.keys)) == images
-    sample = dataset[dataset.drawn(1, seed=0)[0]]
+    sample = dataset[dataset.draw(1, seed=0)[0]]
     if size is None:
-        assert sample.mask.shape == (sample.picture.height, sample.picture.width)
-        assert 0 < sample.mask.mean() < 1
+        assert sample.segmentation.shape == (sample.picture.height, sample.picture.width)
+        assert 0 < sample.segmentation.mean() < 1
     else:
         assert sample.picture.size == size
-        assert sample.mask is None
+        assert sample.segmentation is None
         assert 0 <= sample.label < 10
 
 
 def test_a_voc_mask_is_every_class_but_background_and_void(shared):
     import PIL.Image
 
-    voc = opened("voc", root=shared / "data")
-    number = voc.drawn(3, seed=1)[2]
+    voc = open_dataset("voc", root=shared / "data")
+    number = voc.draw(3, seed=1)[2]
     path = shared / f"data/VOCdevkit/VOC2012/SegmentationClass/{voc.keys[number]}.png"
     classes = np.asarray(PIL.Image.open(path))
-    assert np.array_equal(voc[number].mask, np.isin(classes, range(1, 21)))
+    assert np.array_equal(voc[number].segmentation, np.isin(classes, range(1, 21)))
 
 
 def test_the_poison_changes_every_image_by_at_most_eight_levels(shared):
-    clean, poisoned = (opened(name, root=shared / "data") for name in ("cifar10", "cifar10+tap"))
-    for number in clean.drawn(5, seed=0):
+    clean, poisoned = (open_dataset(name, root=shared / "data") for name in ("cifar10", "cifar10+tap"))
+    for number in clean.draw(5, seed=0):
         away = np.asarray(clean[number].picture).astype(int) - np.asarray(poisoned[number].picture)
         assert np.abs(away).max() == 8

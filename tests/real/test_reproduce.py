@@ -12,7 +12,7 @@ from command import run_here
 from repeat_xai.experiments import detection_columns
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
-from repeat_xai.metrics.detection.poison_detection import detection
+from repeat_xai.metrics.detection import detect_poison
 from repeat_xai.output import results_folder as gallery
 
 FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2, "--draws", 1, "--device", "cpu")
@@ -21,7 +21,7 @@ FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2
 @pytest.mark.real
 def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_path, monkeypatch, capsys):
     """On four images of each dataset; ResNet50 and ViT-B/16 cannot be fetched, contrastive poisons cannot be had."""
-    monkeypatch.setattr(detection_columns, "detection", partial(detection, draws=2))
+    monkeypatch.setattr(detection_columns, "detect_poison", partial(detect_poison, draws=2))
     for resolution in ("DPI", "PRINTED"):
         monkeypatch.setattr(gallery, resolution, 40)
     out = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""Kernels equal scikit-learn's."""
+"""Our kernels equal those of scikit-learn."""
 
 import numpy as np
 import pytest
@@ -22,22 +22,22 @@ CASES = [
 
 
 @pytest.mark.parametrize(("ours", "theirs", "options"), CASES)
-def test_equals_scikit_learn(ours, theirs, options):
+def test_a_kernel_equals_that_of_scikit_learn(ours, theirs, options):
     code, codes = torch.randn(6, dtype=torch.float64), torch.randn(9, 6, dtype=torch.float64)
     expected = theirs(code[None].numpy(), codes.numpy(), **options)[0]
     np.testing.assert_allclose(ours(code, codes).numpy(), expected, rtol=1e-12)
 
 
-def test_small_codes_are_not_zero():
+def test_the_cosine_of_tiny_codes_is_exact():
     code = torch.tensor([3e-9, 4e-9], dtype=torch.float64)
     torch.testing.assert_close(rx.Cosine()(code, code[None]), torch.ones(1, dtype=torch.float64))
 
 
-def test_a_zero_code_is_like_nothing():
+def test_the_cosine_with_a_zero_code_is_zero():
     assert rx.Cosine()(torch.ones(3), torch.zeros(2, 3)).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("make", [lambda: rx.Rbf(gamma=0.0), lambda: rx.Polynomial(offset=-1.0)])
-def test_what_is_no_kernel_is_refused(make):
+def test_parameters_that_make_no_kernel_are_refused(make):
     with pytest.raises(rx.RepeatError, match="is no kernel"):
         make()

@@ -1,4 +1,4 @@
-"""What an encoder sees is what torchvision's and timm's own transforms would show it."""
+"""Preprocessing compared with the transforms of torchvision and timm."""
 
 import numpy as np
 import PIL.Image

@@ -1,4 +1,7 @@
-"""Metrics against Quantus 0.6.0, one map a call: its own batches are normalised together."""
+"""Metrics of a map compared with Quantus 0.6.0.
+
+Quantus is called for one map at a time, because it normalises a batch of maps together.
+"""
 
 import time
 import warnings
@@ -15,31 +18,33 @@ SIDE = 224
 
 
 def maps(kind, count=4):
-    drawn = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     if kind == "normal":
-        return torch.randn(count, SIDE, SIDE, generator=drawn)
+        return torch.randn(count, SIDE, SIDE, generator=generator)
     if kind == "heavy":
-        return torch.rand(count, SIDE, SIDE, generator=drawn) ** 8
-    coarse = torch.rand(count, 1, 7, 7, generator=drawn)
+        return torch.rand(count, SIDE, SIDE, generator=generator) ** 8
+    coarse = torch.rand(count, 1, 7, 7, generator=generator)
     return torch.nn.functional.interpolate(coarse, SIDE, mode="bilinear")[:, 0]
 
 
-def masks(count=4):
-    found = torch.zeros(count, SIDE, SIDE, dtype=torch.bool)
+def segmentations(count=4):
+    objects = torch.zeros(count, SIDE, SIDE, dtype=torch.bool)
     for i in range(count):
-        found[i, 20 * i : 90 + 20 * i, 40:160] = True
-    return found
+        objects[i, 20 * i : 90 + 20 * i, 40:160] = True
+    return objects
 
 
-def scored(metric, found, where=None):
-    """Quantus' score of each map by itself."""
+def by_quantus(metric, values, objects=None):
+    """Return the score that Quantus gives each map by itself."""
     scores = []
-    for i, one in enumerate(found.numpy()):
+    for i, map_ in enumerate(values.numpy()):
         x = np.zeros((1, 1, SIDE, SIDE))
-        given = {"a_batch": one[None, None]} | ({} if where is None else {"s_batch": where[i].numpy()[None, None]})
+        batches = {"a_batch": map_[None, None]}
+        if objects is not None:
+            batches["s_batch"] = objects[i].numpy()[None, None]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scores += list(metric(model=None, x_batch=x, y_batch=np.zeros(1, int), **given))
+            scores += list(metric(model=None, x_batch=x, y_batch=np.zeros(1, int), **batches))
     return np.array(scores, dtype=float)
 
 
@@ -57,8 +62,8 @@ KINDS = pytest.mark.parametrize("kind", ["normal", "heavy", "smooth"])
     ],
 )
 def test_complexity(kind, ours, theirs):
-    found = maps(kind)
-    np.testing.assert_allclose(ours(found), scored(theirs(), found.double()), rtol=1e-6)
+    values = maps(kind)
+    np.testing.assert_allclose(ours(values), by_quantus(theirs(), values.double()), rtol=1e-6)
 
 
 @KINDS
@@ -75,23 +80,23 @@ def test_complexity(kind, ours, theirs):
     ],
 )
 def test_localisation(kind, ours, theirs):
-    """Signed, as ours; Quantus takes magnitudes unless told otherwise."""
-    found, where = maps(kind), masks()
+    """Quantus is asked for signed maps, as ours are; by default it takes magnitudes."""
+    values, objects = maps(kind), segmentations()
     metric = theirs()
     metric.abs = False
-    np.testing.assert_allclose(ours(found, where), scored(metric, found.double(), where), rtol=1e-6)
+    np.testing.assert_allclose(ours(values, objects), by_quantus(metric, values.double(), objects), rtol=1e-6)
 
 
 @KINDS
 def test_histogram_entropy(kind):
     from quantus.functions.complexity_func import discrete_entropy
 
-    found = maps(kind).double()
-    expected = [discrete_entropy(one.numpy(), one.numpy()) for one in found]
-    np.testing.assert_allclose(metrics.histogram_entropy(found), expected, rtol=1e-6)
+    values = maps(kind).double()
+    expected = [discrete_entropy(map_.numpy(), map_.numpy()) for map_ in values]
+    np.testing.assert_allclose(metrics.histogram_entropy(values), expected, rtol=1e-6)
 
 
-def test_values_on_the_edges_of_bins_are_counted_as_numpy_does():
+def test_values_on_the_edges_of_bins_are_counted_as_by_numpy():
     grid = (torch.arange(SIDE * SIDE) % 101).view(1, SIDE, SIDE).double() / 100
     counts = np.histogram(grid.numpy(), bins=100)[0]
     shares = counts[counts > 0] / counts.sum()
@@ -99,8 +104,8 @@ def test_values_on_the_edges_of_bins_are_counted_as_numpy_does():
 
 
 @pytest.mark.full
-def test_they_are_ten_times_quicker(capsys):
-    """256 maps in one run, medians of three, in Quantus' own batches."""
+def test_they_are_ten_times_faster(capsys):
+    """The median time of three runs over 256 maps, which Quantus handles in batches of its own."""
     theirs = {
         "complexity": quantus.Complexity(**QUIET),
         "sparseness": quantus.Sparseness(**QUIET),
@@ -110,16 +115,16 @@ def test_they_are_ten_times_quicker(capsys):
         "pointing_game": quantus.PointingGame(**QUIET),
         "attribution_mass": quantus.AttributionLocalisation(**QUIET),
     }
-    found, where = maps("heavy", 256), masks(256)
+    values, objects = maps("heavy", 256), segmentations(256)
     x = np.zeros((256, 1, SIDE, SIDE), dtype=np.float32)
-    given = {"a_batch": found.numpy()[:, None], "s_batch": where.numpy()[:, None]}
+    batches = {"a_batch": values.numpy()[:, None], "s_batch": objects.numpy()[:, None]}
     ratios = {}
     for name, metric in theirs.items():
-        slow = timed(lambda metric=metric: metric(model=None, x_batch=x, y_batch=np.zeros(256, int), **given))
-        quick = timed(lambda name=name: metrics.METRICS[name](found, where))
-        ratios[name] = slow / quick
+        slow = timed(lambda metric=metric: metric(model=None, x_batch=x, y_batch=np.zeros(256, int), **batches))
+        fast = timed(lambda name=name: metrics.METRICS[name](values, objects))
+        ratios[name] = slow / fast
         with capsys.disabled():
-            print(f"\n{name}: Quantus {slow:.2f} s, ours {quick:.3f} s, {slow / quick:.1f} times", end="")
+            print(f"\n{name}: Quantus {slow:.2f} s, ours {fast:.3f} s, {slow / fast:.1f} times", end="")
     assert min(ratios.values()) >= 10
 
 

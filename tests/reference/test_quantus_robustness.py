@@ -1,4 +1,7 @@
-"""Robustness, deletion and insertion against Quantus 0.6.0, by the same noise and an explanation that draws nothing."""
+"""Robustness, deletion and insertion compared with Quantus 0.6.0.
+
+Both see the same disturbances, and the explanation is deterministic.
+"""
 
 from dataclasses import replace
 
@@ -9,8 +12,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.metrics import deletion, local_lipschitz, max_sensitivity
-from repeat_xai.metrics.shaken import disturbed
+from repeat_xai.metrics import deletion, insertion, local_lipschitz, max_sensitivity
+from repeat_xai.metrics.robustness import disturb
 
 quantus = pytest.importorskip("quantus")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -19,7 +22,7 @@ DRAWS = 6
 
 
 def gradients(module, pixels):
-    """∂ Σ f(x)³ / ∂x, summed over channels: signed, and another at every x."""
+    """Return ∂ Σ f(x)³ / ∂x, summed over channels: a signed map that changes with x."""
     pixels = pixels.detach().clone().requires_grad_()
     module(pixels).pow(3).sum().backward()
     return pixels.grad.sum(1)
@@ -27,45 +30,45 @@ def gradients(module, pixels):
 
 @pytest.fixture
 def method(encoder, image):
-    found = rx.Relax(masks=2).explain(encoder, image, seed=0)
+    explanation = rx.Relax(masks=2)(encoder, image, seed=0)
     return lambda encoder, image, *, seed: replace(
-        found, importance=gradients(encoder.module, image.pixels[None].double())[0]
+        explanation, importance=gradients(encoder.module, image.pixels[None].double())[0]
     )
 
 
-def theirs(metric, network, image, noise, size, **options):
-    """Quantus' score of the image, disturbed as ours."""
-    given = iter(disturbed(image, noise=noise, size=size, draws=DRAWS, numbers="common", seed=0))
+def by_quantus(metric, network, image, distribution, size, **options):
+    """Return Quantus' score of the image under our disturbances."""
+    copies = iter(disturb(image, distribution=distribution, size=size, draws=DRAWS, numbers="common", seed=0))
 
-    def disturb(arr, indices, **_):
-        return next(given).pixels.double().numpy().reshape(arr.shape)
+    def next_copy(arr, indices, **_):
+        return next(copies).pixels.double().numpy().reshape(arr.shape)
 
     def explain(model, inputs, targets, **_):
         return gradients(model, torch.as_tensor(inputs))[:, None].numpy()
 
-    made = metric(nr_samples=DRAWS, perturb_func=disturb, **options, **QUIET)
+    score = metric(nr_samples=DRAWS, perturb_func=next_copy, **options, **QUIET)
     x = image.pixels[None].double().numpy()
-    (found,) = made(model=network, x_batch=x, y_batch=np.zeros(1, int), explain_func=explain, channel_first=True)
-    return found
+    (value,) = score(model=network, x_batch=x, y_batch=np.zeros(1, int), explain_func=explain, channel_first=True)
+    return value
 
 
 def test_local_lipschitz(network, encoder, image, method):
-    found = local_lipschitz(method, encoder, image, draws=DRAWS, numbers="common", seed=0)
-    expected = theirs(quantus.LocalLipschitzEstimate, network, image, "normal", 0.1)
-    assert found == pytest.approx(expected, rel=1e-7)
+    value = local_lipschitz(method, encoder, image, draws=DRAWS, numbers="common", seed=0)
+    expected = by_quantus(quantus.LocalLipschitzEstimate, network, image, "normal", 0.1)
+    assert value == pytest.approx(expected, rel=1e-7)
 
 
 def test_max_sensitivity(network, encoder, image, method):
-    """Where Quantus is told to divide maps by their largest value, as its Lipschitz estimate does unasked."""
-    found = max_sensitivity(method, encoder, image, draws=DRAWS, numbers="common", seed=0)
-    asked = theirs(quantus.MaxSensitivity, network, image, "uniform", 0.2, normalise=True)
-    unasked = theirs(quantus.MaxSensitivity, network, image, "uniform", 0.2)
-    assert found == pytest.approx(asked, rel=1e-7)
-    assert abs(found - unasked) > 1e-3
+    """They agree where Quantus divides maps by their largest value, which its Lipschitz estimate does by default."""
+    value = max_sensitivity(method, encoder, image, draws=DRAWS, numbers="common", seed=0)
+    normalised = by_quantus(quantus.MaxSensitivity, network, image, "uniform", 0.2, normalise=True)
+    unnormalised = by_quantus(quantus.MaxSensitivity, network, image, "uniform", 0.2)
+    assert value == pytest.approx(normalised, rel=1e-7)
+    assert abs(value - unnormalised) > 1e-3
 
 
-class Alike(nn.Module):
-    """How alike an image's code stays, as the only class of a classifier."""
+class CodeSimilarity(nn.Module):
+    """A classifier with a single class, whose score is how similar the code is to that of an image."""
 
     def __init__(self, encoder, image):
         super().__init__()
@@ -76,21 +79,21 @@ class Alike(nn.Module):
         return F.cosine_similarity(self.code, self.module(pixels.double()))[:, None]
 
 
-def flipped(encoder, image, importance, steps, way):
-    """Quantus' curve: as pixels of all channels go, or come."""
+def flipped(encoder, image, importance, steps, function):
+    """Return Quantus' curve of deletion or insertion, in which a pixel changes in all channels at once."""
     x = image.pixels[None].numpy()
     whole = x.reshape(1, -1)
 
-    def come(arr, indices, **_):
+    def insert(arr, indices, **_):
         changed = arr.copy()
         np.put_along_axis(changed, indices, np.take_along_axis(whole, indices, 1), 1)
         return changed
 
-    how = {"perturb_baseline": 0.0} if way == "deletion" else {"perturb_func": come}
-    metric = quantus.PixelFlipping(features_in_step=x.size // steps, **how, **QUIET)
-    started = x if way == "deletion" else np.zeros_like(x)
+    options = {"perturb_baseline": 0.0} if function is deletion else {"perturb_func": insert}
+    metric = quantus.PixelFlipping(features_in_step=x.size // steps, **options, **QUIET)
+    started = x if function is deletion else np.zeros_like(x)
     (curve,) = metric(
-        model=Alike(encoder, image).eval(),
+        model=CodeSimilarity(encoder, image).eval(),
         x_batch=started,
         y_batch=np.zeros(1, int),
         a_batch=importance[None, None].numpy(),
@@ -100,21 +103,21 @@ def flipped(encoder, image, importance, steps, way):
     return np.array(curve)
 
 
-@pytest.mark.parametrize("way", ["deletion", "insertion"])
+@pytest.mark.parametrize("function", [deletion, insertion])
 @pytest.mark.parametrize("steps", [3, 6, 12, 15, 24, 48, 96])
-def test_deletion_and_insertion(way, steps, encoder, image):
+def test_deletion_and_insertion(function, steps, encoder, image):
     """Quantus leaves out the curve's first point, where nothing has changed yet."""
     importance = torch.randn(24, 20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = deletion(encoder, image, importance, way=way, steps=steps)
-    np.testing.assert_allclose(found.similarities[1:], flipped(encoder, image, importance, steps, way), atol=1e-6)
-    started = image.pixels[None] if way == "deletion" else torch.zeros(1, 3, 24, 20)
-    assert found.similarities[0].item() == pytest.approx(Alike(encoder, image)(started).item())
+    curve = function(encoder, image, importance, steps=steps)
+    np.testing.assert_allclose(curve.similarities[1:], flipped(encoder, image, importance, steps, function), atol=1e-6)
+    started = image.pixels[None] if function is deletion else torch.zeros(1, 3, 24, 20)
+    assert curve.similarities[0].item() == pytest.approx(CodeSimilarity(encoder, image)(started).item())
 
 
-def test_tied_pixels_go_as_they_come_there_and_together_here(encoder, image):
+def test_quantus_replaces_tied_pixels_in_order_and_ours_together(encoder, image):
     importance = torch.ones(24, 20)
     importance[:, 10:] = 2
-    theirs = flipped(encoder, image, importance, 6, "deletion")
-    found = deletion(encoder, image, importance, steps=6).similarities
-    assert found[1:].tolist() == pytest.approx([theirs[2]] * 3 + [theirs[5]] * 3, abs=1e-6)
+    theirs = flipped(encoder, image, importance, 6, deletion)
+    ours = deletion(encoder, image, importance, steps=6).similarities
+    assert ours[1:].tolist() == pytest.approx([theirs[2]] * 3 + [theirs[5]] * 3, abs=1e-6)
     assert abs(theirs[0] - theirs[2]) > 0.01

@@ -22,7 +22,7 @@ def test_the_gpu_agrees_with_the_cpu(both):
     image = rx.load_image(data.chelsea(), on_cpu)
     relax = rx.Relax(masks=100)
     assert on_gpu.device.type == "cuda"
-    a, b = relax.explain(on_cpu, image, seed=0), relax.explain(on_gpu, image, seed=0)
+    a, b = relax(on_cpu, image, seed=0), relax(on_gpu, image, seed=0)
     torch.testing.assert_close(a.importance, b.importance, atol=1e-5, rtol=0)
     assert torch.corrcoef(torch.stack((a.importance.flatten(), b.importance.flatten())))[0, 1] > 0.999
 
@@ -65,13 +65,13 @@ def test_a_module_on_the_gpu_is_not_copied():
 def test_a_gpu_with_little_memory_only_takes_longer(both, estimator):
     encoder = both[1]
     image = rx.load_image(data.chelsea(), encoder)
-    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=600), repeats=2, pool=512)
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=600), repeats=2, budget=512)
     plenty = method(encoder, image, seed=0)
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 1e9) / total)
     try:
-        little = rx.Repeat(estimator=estimator, base=rx.Relax(masks=600, chunk=4096), repeats=2, pool=512)(
+        little = rx.Repeat(estimator=estimator, base=rx.Relax(masks=600, chunk=4096), repeats=2, budget=512)(
             encoder, image, seed=0
         )
     finally:
@@ -116,7 +116,7 @@ def test_a_stream_is_what_single_images_are(both):
     images = [rx.load_image(photo(), encoder) for photo in (data.chelsea, data.coffee, data.rocket)]
     for found, image in zip(rx.Repeat().stream(encoder, images, seed=0), images, strict=True):
         alone = rx.Repeat()(encoder, image, seed=0)
-        assert found.provenance["pool"]["masks"] == alone.provenance["pool"]["masks"]
+        assert found.provenance["budget"]["masks"] == alone.provenance["budget"]["masks"]
         torch.testing.assert_close(found.importance, alone.importance, atol=0.02, rtol=0)
 
 
@@ -137,8 +137,8 @@ def test_memory_does_not_grow_with_masks(masks):
         rx.Saliency(),
         rx.GuidedBackprop(),
         rx.InputXGradient(),
-        rx.IntegratedGradients(steps=9, baseline="blur"),
-        rx.Occlusion(window=8, stride=4, baseline="black"),
+        rx.IntegratedGradients(steps=9, fill="blur"),
+        rx.Occlusion(window=8, stride=4, fill="black"),
         rx.KernelShap(samples=60),
         rx.Lime(samples=60),
     ],
@@ -169,7 +169,7 @@ def test_an_encoder_forgets_the_same_on_every_device():
     network = nn.Sequential(nn.Conv2d(3, 8, 5), nn.ReLU(), nn.Flatten(), nn.LazyLinear(4))
     network(torch.zeros(1, 3, 16, 16))
     here, there = (
-        rx.metrics.randomised(rx.load_encoder(network, device=device, size=16)).module.state_dict()
+        rx.metrics.randomise_encoder(rx.load_encoder(network, device=device, size=16)).module.state_dict()
         for device in ("cpu", "cuda")
     )
     assert all(torch.equal(values, there[name].cpu()) for name, values in here.items())

@@ -42,7 +42,7 @@ def test_memory_does_not_grow_with_the_number_of_masks():
         network = torch.nn.Sequential(torch.nn.AvgPool2d(16), torch.nn.Flatten())
         encoder = rx.load_encoder(network)
         image = rx.load_image(torch.randn(3, 224, 224, generator=torch.Generator().manual_seed(0)), encoder)
-        rx.Relax(masks=int(sys.argv[1])).explain(encoder, image, seed=0)
+        rx.Relax(masks=int(sys.argv[1]))(encoder, image, seed=0)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     """
     few, many = (min(int(python(code, masks)) for _ in range(2)) for masks in (1_000, 10_000))

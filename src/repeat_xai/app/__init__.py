@@ -1,4 +1,7 @@
-"""The app: a photo explained in a browser, by an encoder that runs here. Gradio draws it, and is imported only then."""
+"""The app, which explains a photo in the browser with an encoder that runs on this machine.
+
+Gradio draws the page. It is imported only when the app is served, because it is an optional dependency.
+"""
 
 from repeat_xai.app.server import serve
 

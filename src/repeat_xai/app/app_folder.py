@@ -1,4 +1,4 @@
-"""The folder where the app keeps what it was given and has made, until it ends."""
+"""The temporary folder of a running app, which holds uploaded photos and results until the app ends."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-PREFIX = "repeat-xai-"
-LOCK = "lock"
-"""A file that a running app holds a lock on: the system lets go of it however the app ends."""
+FOLDER_PREFIX = "repeat-xai-"
+LOCK_FILE = "lock"
+"""Name of the file that a running app keeps locked. The system releases the lock however the app ends."""
 
 
 @contextmanager
-def home() -> Iterator[Path]:
-    """Make a folder under a name that cannot be guessed, for as long as the block runs.
+def temporary_app_folder() -> Iterator[Path]:
+    """Create a folder with a name that cannot be guessed, and remove it when the block ends.
 
-    Folders of apps that were killed before they could remove their own are removed first.
+    Folders that were left behind by apps that were killed are removed first.
     """
-    place = Path(tempfile.gettempdir())
-    for left in place.glob(f"{PREFIX}*"):
-        with suppress(OSError), _held(left):
-            shutil.rmtree(left, ignore_errors=True)
-    folder = place / f"{PREFIX}{secrets.token_hex(16)}"
+    parent = Path(tempfile.gettempdir())
+    for abandoned in parent.glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError), _locked(abandoned):
+            shutil.rmtree(abandoned, ignore_errors=True)
+    folder = parent / f"{FOLDER_PREFIX}{secrets.token_hex(16)}"
     folder.mkdir(mode=0o700)
-    (folder / LOCK).touch()
-    with _held(folder):
+    (folder / LOCK_FILE).touch()
+    with _locked(folder):
         try:
             yield folder
         finally:
@@ -37,11 +37,12 @@ def home() -> Iterator[Path]:
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder of this user; an OSError says that it is held already, or that there is none."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder of this user. An OSError means that another app holds it, or that it has no lock."""
     if folder.lstat().st_uid != os.getuid():
         raise PermissionError(folder)
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    # Anybody may create files in the system's temporary folder: a link or a pipe in place of the lock is not followed.
+    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

@@ -1,4 +1,4 @@
-"""Encoders by name, loaded once and shared by all who ask."""
+"""A cache of loaded encoders, shared by all users of the app."""
 
 from __future__ import annotations
 
@@ -7,58 +7,61 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
-from repeat_xai.app.encoder_process import PAUSE, load_apart
+from repeat_xai.app.encoder_process import POLL_SECONDS, load_in_process
 from repeat_xai.experiments.settings import Network
 from repeat_xai.types import Encoder
 
-KEPT = 4
+EXTRA_ENCODERS = 4
 """Encoders that stay loaded beside those named when the app was started."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Shared:
-    """An encoder, and a lock for what only one may do with it at a time."""
+class CachedEncoder:
+    """An encoder, with a lock for steps that only one job may take at a time."""
 
     encoder: Encoder
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @final
-class Shelf:
-    """Where loaded encoders are; the one that was not asked for longest makes room for a new one."""
+class EncoderCache:
+    """Loaded encoders by name. When there are too many, the one that was used least recently is dropped."""
 
-    def __init__(self, *, device: str = "auto", kept: int = KEPT) -> None:
-        self.device, self.kept = device, kept
-        self._found: dict[Network, Shared] = {}
+    def __init__(self, *, device: str = "auto", capacity: int = EXTRA_ENCODERS) -> None:
+        self.device, self.capacity = device, capacity
+        self._encoders: dict[Network, CachedEncoder] = {}
         self._loading: dict[Network, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def load(self, network: Network) -> None:
-        """Load an encoder in this process, before anybody asks for one."""
-        self._keep(network, network.load(self.device))
+    def preload(self, network: Network) -> None:
+        """Load an encoder in this process, before the app is served."""
+        self._store(network, network.load(self.device))
 
-    def take(self, network: Network, still_wanted: Callable[[], None]) -> Shared:
-        """Return the encoder of that name, loaded now if need be; `still_wanted` gives up by raising an exception."""
+    def get(self, network: Network, check_cancelled: Callable[[], None]) -> CachedEncoder:
+        """Return an encoder, loading it first if necessary.
+
+        `check_cancelled` is called at intervals while this waits, and ends the wait by raising an exception.
+        """
         with self._lock:
-            alone = self._loading.setdefault(network, threading.Lock())
-        while not alone.acquire(timeout=PAUSE):
-            still_wanted()
+            loading = self._loading.setdefault(network, threading.Lock())
+        while not loading.acquire(timeout=POLL_SECONDS):
+            check_cancelled()
         try:
-            return self._known(network) or self._keep(network, load_apart(network, self.device, still_wanted))
+            return self._find(network) or self._store(network, load_in_process(network, self.device, check_cancelled))
         finally:
-            alone.release()
+            loading.release()
 
-    def _known(self, network: Network) -> Shared | None:
+    def _find(self, network: Network) -> CachedEncoder | None:
         with self._lock:
-            if network in self._found:
-                self._found[network] = self._found.pop(network)
-            return self._found.get(network)
+            if network in self._encoders:
+                self._encoders[network] = self._encoders.pop(network)  # a dict keeps order: now it was used last
+            return self._encoders.get(network)
 
-    def _keep(self, network: Network, encoder: Encoder) -> Shared:
+    def _store(self, network: Network, encoder: Encoder) -> CachedEncoder:
         with self._lock:
-            self._found[network] = made = Shared(encoder)
-            for oldest in list(self._found)[: -self.kept]:
-                del self._found[oldest]
-                self._loading.pop(oldest, None)
-        return made
+            self._encoders[network] = cached = CachedEncoder(encoder)
+            for least_recent in list(self._encoders)[: -self.capacity]:
+                del self._encoders[least_recent]
+                self._loading.pop(least_recent, None)
+        return cached

@@ -1,7 +1,8 @@
-"""An encoder loaded by a process of its own, which can be ended at any moment and disturbs nobody.
+"""Loading of an encoder in a process of its own, which can be ended at any moment.
 
-Loading may take long (a download, a large file) or never end, and fills networks from torch's one generator of random
-numbers. In a process of its own neither makes anyone else wait, and who waits for it can give up.
+Loading may take long (a download, a large file) or never end, and it initialises networks from torch's one generator of
+random numbers. In a process of its own it delays no other user and changes nobody's random numbers, and the job that
+waits for it can be cancelled.
 """
 
 from __future__ import annotations
@@ -19,47 +20,48 @@ from repeat_xai.errors import EncoderError, RepeatError, reason
 from repeat_xai.experiments.settings import Network
 from repeat_xai.types import Encoder
 
-PAUSE = 0.2
-"""Seconds between two looks whether anybody still waits for the encoder."""
-CONTEXT: Any = multiprocessing.get_context("spawn")
-"""A process forked from one with threads, or with a GPU in use, may not work."""
+POLL_SECONDS = 0.2
+"""Time between two checks whether the job that waits for the encoder was cancelled."""
+# A process forked from one that has threads, or uses a GPU, may not work: it is started afresh.
+SPAWNING: Any = multiprocessing.get_context("spawn")
 
 
-def load_apart(network: Network, device: str, still_wanted: Callable[[], None]) -> Encoder:
-    """Return the encoder; `still_wanted` is called now and then, and gives up by raising an exception."""
-    receiving, sending = CONTEXT.Pipe(duplex=False)
-    process = CONTEXT.Process(target=_load, args=(network, sending), daemon=True)
+def load_in_process(network: Network, device: str, check_cancelled: Callable[[], None]) -> Encoder:
+    """Return the encoder. `check_cancelled` is called at intervals and ends the wait by raising an exception."""
+    receiving, sending = SPAWNING.Pipe(duplex=False)
+    process = SPAWNING.Process(target=_load, args=(network, sending), daemon=True)
     process.start()
     sending.close()
     try:
-        while not receiving.poll(PAUSE):
-            still_wanted()
-        answer = pickle.loads(receiving.recv_bytes())
+        while not receiving.poll(POLL_SECONDS):
+            check_cancelled()
+        outcome = pickle.loads(receiving.recv_bytes())
     except EOFError:
         process.join()
-        code = process.exitcode or 0
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-        raise EncoderError(f"{network}: its loading ended with nothing ({how})") from None
+        status = process.exitcode or 0
+        how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        raise EncoderError(f"{network}: the process that loaded it ended without a result ({how})") from None
     finally:
         process.kill()
         process.join()
         receiving.close()
-    if isinstance(answer, RepeatError):
-        raise answer
-    if isinstance(answer, TorchEncoder):
-        return placed(answer, device)
-    return network.load(device)  # ONNX Runtime hands over no session; the file is known to load by now
+    if isinstance(outcome, RepeatError):
+        raise outcome
+    if isinstance(outcome, TorchEncoder):
+        return placed(outcome, device)
+    # A session of ONNX Runtime cannot be sent between processes; that the file loads is known by now.
+    return network.load(device)
 
 
 def _load(network: Network, sending: Connection) -> None:
-    """Load an encoder in this process, and send it, or the reason why it cannot be loaded."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
-    answer: Encoder | RepeatError | None
+    """Load an encoder in this process and send it, or the error that says why it cannot be loaded."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the process that waits
+    outcome: Encoder | RepeatError | None
     try:
         encoder = network.load("cpu")
-        answer = encoder if isinstance(encoder, TorchEncoder) else None
+        outcome = encoder if isinstance(encoder, TorchEncoder) else None
     except RepeatError as error:
-        answer = error
+        outcome = error
     except Exception as error:
-        answer = EncoderError(f"{network}: cannot be loaded ({reason(error)})")
-    sending.send_bytes(pickle.dumps(answer))
+        outcome = EncoderError(f"{network}: cannot be loaded ({reason(error)})")
+    sending.send_bytes(pickle.dumps(outcome))

@@ -1,117 +1,126 @@
-"""What happens on the page when something is pressed."""
+"""The events of the page: which function runs when a button is pressed or a field is changed."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from repeat_xai.app import markup
-from repeat_xai.app import snippets as words
-from repeat_xai.app.job_request import knows
-from repeat_xai.app.layout import Asking, Page, draw
-from repeat_xai.app.requests import Desk, Form
+from repeat_xai.app.job_request import used_settings
+from repeat_xai.app.layout import AppPage, FormFields, draw_page
+from repeat_xai.app.request_handler import FormValues, RequestHandler
+from repeat_xai.app.snippets import command_snippet, python_snippet
 from repeat_xai.errors import RepeatError
 
-AT_ONCE = 4
-"""Jobs under way at the same time; others wait for a place."""
-KEPT = (60, 3600)
-"""How often Gradio looks for files of its own to remove, and how old they get, in seconds."""
+CONCURRENT_JOBS = 4
+"""Jobs that run at the same time; others wait."""
+CACHE_CLEANUP = (60, 3600)
+"""Seconds between two searches for old files in Gradio's cache, and the age in seconds from which they are removed."""
 Updates = dict[Any, Any]
+"""New values of components."""
+UNQUEUED: Updates = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+"""Options of events that are answered at once, without waiting for jobs."""
 
 
-def app(desk: Desk, *, size: int | None) -> Any:
-    """The page with all that happens on it."""
+def build_page(handler: RequestHandler, *, size: int | None) -> Any:
+    """Return the Gradio page with its events."""
     import gradio as gr
 
-    with gr.Blocks(title="repeat-xai", analytics_enabled=False, fill_width=True, delete_cache=KEPT) as blocks:
-        page = draw([str(one) for one in desk.encoders], others=desk.local, size=size)
-        _photos(page, desk)
-        _budget(page.asking)
-        _work(page, desk)
+    with gr.Blocks(title="repeat-xai", analytics_enabled=False, fill_width=True, delete_cache=CACHE_CLEANUP) as blocks:
+        names = [str(network) for network in handler.networks]
+        page = draw_page(names, allow_other_encoders=handler.local, size=size)
+        _add_photo_events(page, handler)
+        _add_form_events(page.form)
+        _add_job_events(page, handler)
 
-        def leave(request: gr.Request) -> None:
-            desk.sessions.end(request.session_hash)
+        def close(request: gr.Request) -> None:
+            handler.sessions.end(request.session_hash)
 
-        blocks.unload(leave)
-    return blocks.queue(default_concurrency_limit=AT_ONCE)
+        blocks.unload(close)
+    return blocks.queue(default_concurrency_limit=CONCURRENT_JOBS)
 
 
-def _photos(page: Page, desk: Desk) -> None:
+def _add_photo_events(page: AppPage, handler: RequestHandler) -> None:
     import gradio as gr
 
     def receive(request: gr.Request, event: gr.EventData) -> str:
         try:
-            return markup.photo(desk.receive(request.session_hash, getattr(event, "upload", None)))
+            return markup.photo_figure(handler.receive_photo(request.session_hash, getattr(event, "upload", None)))
         except RepeatError as error:
-            return markup.refused(error)
+            return markup.refusal(error)
 
     def pick(request: gr.Request, event: gr.EventData) -> str:
         try:
-            return markup.photo(desk.pick(request.session_hash, getattr(event, "number", None)))
+            return markup.photo_figure(handler.pick_sample(request.session_hash, getattr(event, "number", None)))
         except RepeatError as error:
-            return markup.refused(error)
+            return markup.refusal(error)
 
-    hidden: Updates = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-    page.upload.upload(receive, None, page.given, **hidden)
-    page.samples.click(pick, None, page.given, **hidden)
+    page.upload.upload(receive, None, page.photo, **UNQUEUED)
+    page.samples.click(pick, None, page.photo, **UNQUEUED)
 
 
-def _budget(asking: Asking) -> None:
-    """Only what the chosen methods know of can be filled in."""
+def _add_form_events(form: FormFields) -> None:
+    """Show only those settings that the chosen methods use."""
     import gradio as gr
 
-    fields = [asking.estimator, asking.pool, asking.masks, asking.repeats, asking.passes]
-
-    def known(method: str, other: str, estimator: str) -> list[Any]:
-        return [gr.update(visible=shown) for shown in knows({method, other} - {""}, estimator)]
+    def show_used(method: str, other: str, estimator: str) -> list[Any]:
+        return [gr.update(visible=used) for used in used_settings({method, other} - {""}, estimator)]
 
     gr.on(
-        [asking.method.change, asking.other_method.change, asking.estimator.change],
-        known,
-        [asking.method, asking.other_method, asking.estimator],
-        fields,
-        queue=False,
-        show_progress="hidden",
-        api_visibility="private",
+        [form.method.change, form.other_method.change, form.estimator.change],
+        show_used,
+        [form.method, form.other_method, form.estimator],
+        [form.estimator, form.budget, form.masks, form.repeats, form.passes],
+        **UNQUEUED,
     )
 
 
-def _work(page: Page, desk: Desk) -> None:
+def _add_job_events(page: AppPage, handler: RequestHandler) -> None:
     import gradio as gr
 
     idle = {page.explain: gr.update(interactive=True), page.cancel: gr.update(interactive=False)}
     busy = {page.explain: gr.update(interactive=False), page.cancel: gr.update(interactive=True)}
-    shown = [page.status, page.frames, page.downloads, page.explain, page.cancel]
 
-    def begin(request: gr.Request, *values: Any) -> Updates:
+    def start(request: gr.Request, *values: Any) -> Updates:
         try:
-            job = desk.begin(request.session_hash, Form(*values))
+            job = handler.create_job(request.session_hash, FormValues(*values))
         except RepeatError as error:
-            return {page.status: markup.refused(error)}
-        told = [
-            write(job.wanted, job.given.called, device=desk.shelf.device) for write in (words.command, words.python)
-        ]
+            return {page.status: markup.refusal(error)}
+        command, python = (
+            write(job.requests, job.photo.snippet_path, device=handler.encoder_cache.device)
+            for write in (command_snippet, python_snippet)
+        )
         return busy | {
-            page.status: markup.status(job.state),
-            page.frames: [],
+            page.status: markup.status_box(job.state),
+            page.guide: gr.update(open=False),
+            page.results: [],
             page.downloads: "",
-            page.same: gr.update(visible=True),
-            page.words: markup.words(*told),
+            page.snippets: gr.update(visible=True),
+            page.snippet_text: markup.snippet_boxes(command, python),
         }
 
-    def work(request: gr.Request) -> Iterator[Updates]:
-        yield {page.status: gr.skip()}  # of nothing at all Gradio would make empty outputs
-        for news in desk.work(request.session_hash):
-            told: Updates = {page.status: markup.status(news.state)}
-            if news.pages is not None:
-                told[page.frames] = [f"results/{address}" for address in news.pages]
-            if news.files:
-                told[page.downloads] = markup.downloads(news.files)
-            yield told | (idle if news.state.end else {})
+    def run(request: gr.Request) -> Iterator[Updates]:
+        yield {page.status: gr.skip()}  # where nothing at all is yielded, Gradio empties the outputs
+        for update in handler.job_updates(request.session_hash):
+            changes: Updates = {page.status: markup.status_box(update.state)}
+            if update.pages is not None:
+                changes[page.results] = [f"results/{path}" for path in update.pages]
+            if update.files:
+                changes[page.downloads] = markup.download_links(update.files)
+            yield changes | (idle if update.state.end else {})
 
     def cancel(request: gr.Request) -> Updates:
-        desk.cancel(request.session_hash)
-        return idle | {page.status: markup.refused("Cancelled")}
+        handler.cancel_job(request.session_hash)
+        return idle | {page.status: markup.refusal("Cancelled")}
 
-    hidden: Updates = {"show_progress": "hidden", "api_visibility": "private"}
-    started = page.explain.click(begin, list(page.asking), [*shown, page.same, page.words], queue=False, **hidden)
-    started.then(work, None, shown, concurrency_limit=AT_ONCE, **hidden)
-    page.cancel.click(cancel, None, [page.status, page.explain, page.cancel], queue=False, **hidden)
+    buttons = [page.explain, page.cancel]
+    changed_by_run = [page.status, page.results, page.downloads, *buttons]
+    changed_by_start = [*changed_by_run, page.guide, page.snippets, page.snippet_text]
+    started = page.explain.click(start, list(page.form), changed_by_start, **UNQUEUED)
+    started.then(
+        run,
+        None,
+        changed_by_run,
+        concurrency_limit=CONCURRENT_JOBS,
+        show_progress="hidden",
+        api_visibility="private",
+    )
+    page.cancel.click(cancel, None, [page.status, *buttons], **UNQUEUED)

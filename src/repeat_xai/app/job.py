@@ -1,4 +1,4 @@
-"""What one user asked for, done on a thread of its own, and how far it is."""
+"""A job: the explanations that one user asked for, computed on a thread of their own."""
 
 from __future__ import annotations
 
@@ -7,140 +7,120 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, final
+from typing import final
 
-from repeat_xai.app.encoder_cache import Shared, Shelf
-from repeat_xai.app.explanation_run import Run
-from repeat_xai.app.job_request import Wanted
-from repeat_xai.app.photos import Given
-from repeat_xai.app.warning_routing import telling
+from repeat_xai.app.encoder_cache import CachedEncoder, EncoderCache
+from repeat_xai.app.job_request import JobRequest, method_label
+from repeat_xai.app.job_state import JobState, progress_text
+from repeat_xai.app.live_preview import explain_with_previews
+from repeat_xai.app.photos import ChosenPhoto
+from repeat_xai.app.warning_routing import warnings_sent_to
 from repeat_xai.errors import RepeatError, reason
-from repeat_xai.methods.method_names import Method
-from repeat_xai.methods.repeat import Repeat
 from repeat_xai.types import Explanation
 
-PAUSE = 0.2
-"""Seconds between two states that are told, and between two tries for a lock."""
+POLL_SECONDS = 0.2
+"""Time between two states that are yielded, and between two tries for a lock."""
 
 
 class Cancelled(BaseException):
-    """The user wants no more of it: no error, so that what handles errors does not handle it."""
-
-
-class State(NamedTuple):
-    """How far a job is."""
-
-    said: str = "Waiting for a place"
-    calls: int = 0
-    most: int | None = None
-    found: tuple[Explanation, ...] = ()
-    so_far: bool = False
-    """Whether the last one found is yet to get better."""
-    notes: tuple[str, ...] = ()
-    end: Literal["done", "failed", "cancelled"] | None = None
+    """The user has cancelled the job. This is not an Exception, so that handlers of errors do not catch it."""
 
 
 @final
 class Job:
-    """A photo explained in one way, or in several to be compared."""
+    """The explanations of one photo that a user asked for: one, or two to be compared."""
 
-    def __init__(self, wanted: Sequence[Wanted], given: Given, shelf: Shelf) -> None:
-        self.wanted, self.given, self.shelf = tuple(wanted), given, shelf
-        self.state, self._changed = State(), threading.Condition()
-        self._cancelled, self.begun = threading.Event(), False
+    def __init__(self, requests: Sequence[JobRequest], photo: ChosenPhoto, encoders: EncoderCache) -> None:
+        self.requests, self.photo, self.encoders = tuple(requests), photo, encoders
+        self.state, self._state_changed = JobState(), threading.Condition()
+        self._cancelled, self.started = threading.Event(), False
 
     def cancel(self) -> None:
-        """Stop it before its next batch."""
+        """Stop the job before its next batch of masked copies."""
         self._cancelled.set()
-        self._tell(self.state._replace(said="Cancelled", end="cancelled"))
+        self._publish(self.state._replace(message="Cancelled", end="cancelled"))
 
-    def states(self) -> Iterator[State]:
-        """Begin, and tell how far it is until it ends."""
-        self.begun = True
+    def states(self) -> Iterator[JobState]:
+        """Start the job and yield its state whenever it has changed, until the job ends."""
+        self.started = True
         threading.Thread(target=self._work).start()
-        yield (seen := self.state)
-        while seen.end is None:
-            time.sleep(PAUSE)
-            with self._changed:
-                while self.state is seen:
-                    self._changed.wait()
-                seen = self.state
-            yield seen
+        yield (state := self.state)
+        while state.end is None:
+            time.sleep(POLL_SECONDS)
+            with self._state_changed:
+                while self.state is state:
+                    self._state_changed.wait()
+                state = self.state
+            yield state
 
     def _work(self) -> None:
         try:
             done: tuple[Explanation, ...] = ()
-            for one in self.wanted:
-                with telling(self._note):
-                    done = (*done, self._explained(one, done))
-                self._tell(self.state._replace(found=done, so_far=False))
-            self._tell(self.state._replace(said="Done", end="done"))
+            for request in self.requests:
+                with warnings_sent_to(self._add_note):
+                    done = (*done, self._explain(request, done))
+                self._publish(self.state._replace(explanations=done, is_preview=False))
+            self._publish(self.state._replace(message="Done", end="done"))
         except Cancelled:
             pass
         except RepeatError as error:
-            self._tell(self.state._replace(said=str(error), end="failed"))
+            self._publish(self.state._replace(message=str(error), end="failed"))
         except Exception as error:
             traceback.print_exc()
-            self._tell(self.state._replace(said=f"this should not have happened: {reason(error)}", end="failed"))
+            self._publish(self.state._replace(message=f"this should not have happened: {reason(error)}", end="failed"))
 
-    def _explained(self, one: Wanted, done: tuple[Explanation, ...]) -> Explanation:
-        self._expect_wanted()
-        self._tell(self.state._replace(said=f"Loading {one.network}", calls=0, most=None))
-        shared, method = self.shelf.take(one.network, self._expect_wanted), one.explainer
-        image = self.given.image(shared.encoder)
-        self._tell(self.state._replace(said=f"Making {one.network} ready", most=method.calls))
-        with self._alone(shared) as begun:
+    def _explain(self, request: JobRequest, done: tuple[Explanation, ...]) -> Explanation:
+        self._check_cancelled()
+        self._publish(self.state._replace(message=f"Loading {request.network}", calls=0, max_calls=None))
+        cached, method = self.encoders.get(request.network, self._check_cancelled), request.explainer
+        image = self.photo.image_for(cached.encoder)
+        self._publish(self.state._replace(message=f"Preparing {request.network}", max_calls=method.calls))
+        label = f"{method_label(request.method)} with {request.network}"
+        with self._lock_of(cached) as release_early:
 
-            def told(calls: int) -> None:
-                self._expect_wanted()
-                begun()
-                said = f"{one.method} by {one.network}: {progress(method, calls)}"
-                self._tell(self.state._replace(said=said, calls=calls))
+            def report_calls(calls: int) -> None:
+                self._check_cancelled()
+                release_early()
+                self._publish(self.state._replace(message=f"{label}: {progress_text(method, calls)}", calls=calls))
 
-            def seen(found: Explanation) -> None:
-                self._tell(self.state._replace(found=(*done, found), so_far=True))
+            def show_preview(preview: Explanation) -> None:
+                self._publish(self.state._replace(explanations=(*done, preview), is_preview=True))
 
-            return Run(method, shared.encoder, image, seed=one.seed, told=told, seen=seen).explanation()
+            return explain_with_previews(
+                method, cached.encoder, image, seed=request.seed, on_calls=report_calls, on_preview=show_preview
+            )
 
     @contextmanager
-    def _alone(self, shared: Shared) -> Iterator[Callable[[], None]]:
-        """Nobody else makes the encoder ready, or uses it on a GPU; what is given ends that where it may end early."""
-        while not shared.lock.acquire(timeout=PAUSE):
-            self._expect_wanted()
-        held = [shared.lock]
+    def _lock_of(self, cached: CachedEncoder) -> Iterator[Callable[[], None]]:
+        """Hold an encoder's lock, and yield a function that releases it once the encoder is prepared.
 
-        def end() -> None:
+        Preparing an encoder (choosing its precision, exporting it) is for one job at a time. Afterwards several jobs
+        may share it on a CPU. On a GPU the function does nothing: there, jobs with one encoder take turns.
+        """
+        while not cached.lock.acquire(timeout=POLL_SECONDS):
+            self._check_cancelled()
+        held = [cached.lock]
+
+        def release() -> None:
             while held:
                 held.pop().release()
 
         try:
-            yield end if shared.encoder.device.type == "cpu" else lambda: None
+            yield release if cached.encoder.device.type == "cpu" else lambda: None
         finally:
-            end()
+            release()
 
-    def _expect_wanted(self) -> None:
+    def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def _note(self, words: str) -> None:
-        if words not in self.state.notes:
-            self._tell(self.state._replace(notes=(*self.state.notes, words)))
+    def _add_note(self, note: str) -> None:
+        if note not in self.state.notes:
+            self._publish(self.state._replace(notes=(*self.state.notes, note)))
 
-    def _tell(self, state: State) -> None:
-        """What has ended stays as it ended."""
-        with self._changed:
+    def _publish(self, state: JobState) -> None:
+        """Make this the job's state, unless the job has ended."""
+        with self._state_changed:
             if self.state.end is None:
                 self.state = state
-                self._changed.notify_all()
-
-
-def progress(method: Method, calls: int) -> str:
-    """How many encoder calls have been made, of how many.
-
-    >>> progress(Repeat(pool=256), 65), progress(Repeat(), 65)
-    ('65 of 257 encoder calls', '65 of at most 4,097 encoder calls')
-    """
-    if method.calls is None:
-        return f"{calls:,} encoder calls"
-    open_ended = isinstance(method, Repeat) and method.estimator == "fast" and method.pool == "auto"
-    return f"{calls:,} of {'at most ' if open_ended else ''}{max(calls, method.calls):,} encoder calls"
+                self._state_changed.notify_all()

@@ -1,4 +1,4 @@
-"""What is asked for: which encoder, which method, with how much work, from which seed."""
+"""Requests for explanations: which encoder, which method with which settings, and which seed."""
 
 from __future__ import annotations
 
@@ -7,77 +7,87 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 from repeat_xai.experiments.settings import Network
-from repeat_xai.methods.base import deterministic
-from repeat_xai.methods.method_names import METHODS, Method, Options, expected, named
-from repeat_xai.methods.perturbations import PERTURBATIONS
+from repeat_xai.methods.base import Method
+from repeat_xai.methods.method_names import METHODS, MethodSettings, stochastic_bases
+from repeat_xai.methods.provenance import configuration
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
+from repeat_xai.output.figures.captions import method_title
 from repeat_xai.seeds import expect_seed
 
-BASES = tuple(name for name, one in METHODS.items() if name not in ("repeat", "relax") and not deterministic(one))
-NAMES = (*METHODS, *(f"repeat:{name}" for name in BASES))
-"""Every method, and REPEAT over those that can be its base."""
+METHOD_NAMES = (*METHODS, *(f"repeat:{base}" for base in stochastic_bases()))
+"""Every method on offer: each registered one, and REPEAT over each further base."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Budget:
-    """How much work a method is given, as far as it knows of it."""
+class JobSettings:
+    """How much work a method does. Each method uses some of these settings and ignores the others."""
 
     estimator: Estimator = "fast"
     masks: int = 1000
     repeats: int = 10
-    pool: int | Literal["auto"] = "auto"
+    budget: int | Literal["auto"] = "auto"
     passes: int = 10
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """One explanation."""
+class JobRequest:
+    """One explanation that a user asks for."""
 
     network: Network
     method: str
-    budget: Budget = Budget()
+    settings: JobSettings = JobSettings()
     seed: int = 0
 
     def __post_init__(self) -> None:
         expect_seed(self.seed)
-        _ = self.explainer
+        _ = self.explainer  # an invalid setting is reported here
 
     @property
     def explainer(self) -> Method:
-        """The method of that name, with that budget."""
-        budget, names = self.budget, expected(self.method)
-        relax = Relax(masks=budget.masks)
-        repeat = Repeat(base=relax, estimator=budget.estimator, repeats=budget.repeats, pool=budget.pool)
-        by = PERTURBATIONS["dropout"]
-        return named(names, repeat=repeat, relax=relax, options=Options(), by=by, passes=budget.passes)[self.method]
+        """The method object of that name with these settings."""
+        settings = self.settings
+        relax = Relax(masks=settings.masks)
+        repeat = Repeat(base=relax, estimator=settings.estimator, repeats=settings.repeats, budget=settings.budget)
+        return MethodSettings(repeat=repeat, relax=relax, passes=settings.passes).method(self.method)
 
 
-class Knows(NamedTuple):
-    """What of a budget methods know of."""
+class UsedSettings(NamedTuple):
+    """Which settings are used by the chosen methods, so that the form shows no others."""
 
     estimator: bool
-    pool: bool
+    budget: bool
     masks: bool
     repeats: bool
     passes: bool
 
 
-def knows(methods: Iterable[str], estimator: str) -> Knows:
-    """What is used of a budget by any of these methods.
+def used_settings(methods: Iterable[str], estimator: str) -> UsedSettings:
+    """Return which settings are used by any of these methods.
 
-    >>> knows({"repeat"}, "exact")
-    Knows(estimator=True, pool=False, masks=True, repeats=True, passes=False)
+    >>> used_settings({"repeat"}, "exact")
+    UsedSettings(estimator=True, budget=False, masks=True, repeats=True, passes=False)
     """
     names = set(methods)
-    votes = "repeat" in names
-    others = any(name not in ("repeat", "relax") and not name.startswith("repeat:") for name in names)
-    return Knows(
-        estimator=votes,
-        pool=votes and estimator == "fast",
-        masks=votes or "relax" in names,
+    repeat_over_relax = "repeat" in names
+    with_passes = any(name not in ("repeat", "relax") and not name.startswith("repeat:") for name in names)
+    return UsedSettings(
+        estimator=repeat_over_relax,
+        budget=repeat_over_relax and estimator == "fast",
+        masks=repeat_over_relax or "relax" in names,
         repeats=any(name.partition(":")[0] == "repeat" for name in names),
-        passes=others,
+        passes=with_passes,
     )
+
+
+def method_label(name: str) -> str:
+    """Return a method's name as the form shows it.
+
+    >>> method_label("repeat"), method_label("vargrad"), method_label("repeat:kernel_shap")
+    ('REPEAT', 'VarGrad', 'REPEAT over Kernel SHAP')
+    """
+    outer, _, base = name.rpartition(":")
+    label = method_title(configuration(METHODS[base]))
+    return f"{method_label(outer)} over {label}" if outer else label

@@ -1,4 +1,4 @@
-"""What is on the page, as Gradio draws it."""
+"""The components of the page, as Gradio draws them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from repeat_xai.app import markup
-from repeat_xai.app.job_request import NAMES, Budget
-from repeat_xai.data.sample_photos import SAMPLES
+from repeat_xai.app.job_request import METHOD_NAMES, JobSettings, method_label
+from repeat_xai.data.image_files import SAMPLES
 
 Component = Any
-"""One of Gradio's."""
-NOTHING, SAME = ("nothing", ""), ("the same encoder", "")
+"""A component of Gradio, which is imported only when the page is drawn."""
+SAME_METHOD, SAME_ENCODER = ("The same method", ""), ("The same encoder", "")
+"""Choices of the comparison, as label and value, that change nothing."""
+ENCODER_HELP = "The neural network to look into."
+NAMES_HELP = "Other names can be typed, such as torchvision:resnet50 or timm:vit_small_patch16_224."
 
 
-class Asking(NamedTuple):
-    """What is filled in, in the order of a form."""
+class FormFields(NamedTuple):
+    """The fields of the form, in the order in which a call sends their values."""
 
     encoder: Component
     method: Component
@@ -25,64 +28,81 @@ class Asking(NamedTuple):
     estimator: Component
     masks: Component
     repeats: Component
-    pool: Component
+    budget: Component
     passes: Component
     size: Component
     seed: Component
 
 
-class Page(NamedTuple):
-    """Everything on it."""
+class AppPage(NamedTuple):
+    """The components of the page that events read or change."""
 
     upload: Component
-    given: Component
     samples: Component
-    asking: Asking
+    photo: Component
+    form: FormFields
     explain: Component
     cancel: Component
     status: Component
-    frames: Component
+    guide: Component
+    results: Component
     downloads: Component
-    same: Component
-    words: Component
+    snippets: Component
+    snippet_text: Component
 
 
-def asset(name: str) -> str:
-    """A file of the app's own."""
+def read_asset(name: str) -> str:
+    """Return the text of a file in the app's folder of assets."""
     return files("repeat_xai.app").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def draw(encoders: Sequence[str], *, others: bool, size: int | None) -> Page:
-    """All of it, within a page that has been begun: what is asked on one side, the answer on the other."""
+def draw_page(encoders: Sequence[str], *, allow_other_encoders: bool, size: int | None) -> AppPage:
+    """Draw the page inside the current Gradio block: the form on the left, the result on the right."""
     import gradio as gr
 
-    gr.HTML(markup.HEAD)
+    gr.HTML(markup.HEADER)
     with gr.Row(elem_id="app", equal_height=False):
         with gr.Column(elem_id="ask", scale=0, min_width=320):
-            upload = gr.HTML(markup.upload(), js_on_load=asset("upload.js"), elem_id="upload")
-            samples = gr.HTML(markup.samples(SAMPLES), js_on_load=asset("samples.js"), elem_id="samples")
-            given = gr.HTML(elem_id="given")
-            asking = _asking(encoders, others=others, size=size)
+            upload = gr.HTML(markup.upload_field(), js_on_load=read_asset("upload.js"), elem_id="upload")
+            samples = gr.HTML(markup.sample_buttons(SAMPLES), js_on_load=read_asset("samples.js"), elem_id="samples")
+            photo = gr.HTML(elem_id="photo")
+            form = _draw_form(encoders, allow_other_encoders=allow_other_encoders, size=size)
             with gr.Row(elem_id="buttons"):
                 explain = gr.Button("Explain", variant="primary", elem_id="explain", min_width=120)
                 cancel = gr.Button("Cancel", interactive=False, elem_id="cancel", min_width=120)
         with gr.Column(elem_id="answer", min_width=320):
-            status = gr.HTML(markup.EMPTY, elem_id="status")
-            frame = '<div class="frames"></div>'
-            frames = gr.HTML([], html_template=frame, js_on_load=asset("frames.js"), elem_id="frames")
+            status = gr.HTML(markup.START_HINT, elem_id="status")
+            with gr.Accordion("How to read the result", open=True, elem_id="guide") as guide:
+                gr.HTML(read_asset("guide.html"))
+            frames = '<div class="frames"></div>'
+            results = gr.HTML([], html_template=frames, js_on_load=read_asset("frames.js"), elem_id="frames")
             downloads = gr.HTML(elem_id="downloads")
-            title = "The same by command and in Python"
-            with gr.Accordion(title, open=False, visible=False, elem_id="same") as same:
-                words = gr.HTML(js_on_load=asset("copy.js"), elem_id="words")
-    return Page(upload, given, samples, asking, explain, cancel, status, frames, downloads, same, words)
+            title = "Get the same result by command or in Python"
+            with gr.Accordion(title, open=False, visible=False, elem_id="snippets") as snippets:
+                snippet_text = gr.HTML(js_on_load=read_asset("copy.js"), elem_id="snippet-text")
+    return AppPage(
+        upload=upload,
+        samples=samples,
+        photo=photo,
+        form=form,
+        explain=explain,
+        cancel=cancel,
+        status=status,
+        guide=guide,
+        results=results,
+        downloads=downloads,
+        snippets=snippets,
+        snippet_text=snippet_text,
+    )
 
 
-def _asking(encoders: Sequence[str], *, others: bool, size: int | None) -> Asking:
+def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int | None) -> FormFields:
     import gradio as gr
 
-    usual = Budget()
+    defaults = JobSettings()
+    methods = [(method_label(name), name) for name in METHOD_NAMES]
 
-    def number(label: str, value: int, name: str, *, info: str | None = None, visible: bool = True) -> Component:
+    def number(label: str, value: int, name: str, *, info: str, visible: bool = True) -> Component:
         return gr.Number(
             value,
             label=label,
@@ -94,25 +114,79 @@ def _asking(encoders: Sequence[str], *, others: bool, size: int | None) -> Askin
         )
 
     encoder = gr.Dropdown(
-        list(encoders), value=encoders[0], allow_custom_value=others, label="Encoder", elem_id="encoder"
+        list(encoders),
+        value=encoders[0],
+        allow_custom_value=allow_other_encoders,
+        label="Encoder",
+        info=f"{ENCODER_HELP} {NAMES_HELP}" if allow_other_encoders else ENCODER_HELP,
+        elem_id="encoder",
     )
-    method = gr.Dropdown(list(NAMES), value="repeat", label="Method", elem_id="method")
-    with gr.Accordion("Compare with", open=False, elem_id="compare"):
-        other_method = gr.Dropdown([NOTHING, *NAMES], value="", label="Method", elem_id="other-method")
-        other_encoder = gr.Dropdown(
-            [SAME, *encoders], value="", allow_custom_value=others, label="Encoder", elem_id="other-encoder"
+    method = gr.Dropdown(
+        methods,
+        value="repeat",
+        label="Method",
+        info="How importance is found. Only REPEAT says which pixels are certainly important.",
+        elem_id="method",
+    )
+    with gr.Accordion("Compare with a second result", open=False, elem_id="compare"):
+        other_method = gr.Dropdown(
+            [SAME_METHOD, *methods],
+            value="",
+            label="Second method",
+            info="A second result is computed and shown beside the first.",
+            elem_id="other-method",
         )
-    with gr.Accordion("Budget and seed", open=False, elem_id="budget"):
-        estimator = gr.Radio(["fast", "exact"], value=usual.estimator, label="Estimator", elem_id="estimator")
-        pool = number("Masks in the pool", 0, "pool", info="0: as many as accuracy asks")
-        with gr.Row():
-            masks = number("Masks a repeat", usual.masks, "masks")
-            repeats = number("Repeats", usual.repeats, "repeats")
-        passes = number("Passes", usual.passes, "passes", visible=False)
-        with gr.Row():
-            seed = number("Seed", 0, "seed", info="0 or more")
-            side = number("Side of the input", size or 0, "size", info="0: the encoder’s own")
-    return Asking(
+        other_encoder = gr.Dropdown(
+            [SAME_ENCODER, *encoders],
+            value="",
+            allow_custom_value=allow_other_encoders,
+            label="Second encoder",
+            info="The encoder of the second result.",
+            elem_id="other-encoder",
+        )
+    with gr.Accordion("Settings", open=False, elem_id="settings"):
+        estimator = gr.Radio(
+            [("Fast", "fast"), ("Exact", "exact")],
+            value=defaults.estimator,
+            label="Estimator",
+            info="Fast estimates the votes of all repeats from one set of masks. Exact runs every repeat, as in the "
+            "paper, and takes far longer.",
+            elem_id="estimator",
+        )
+        budget = number(
+            "Masks in total (budget)",
+            0,
+            "budget",
+            info="Each mask hides random parts of the photo and costs one encoder call. With 0, masks are added until "
+            "the result is as accurate as that of the repeats below.",
+        )
+        repeats = number(
+            "Repeats",
+            defaults.repeats,
+            "repeats",
+            info="Each repeat draws new random masks and casts one vote on every pixel.",
+        )
+        masks = number(
+            "Masks per repeat", defaults.masks, "masks", info="Number of masked copies of the photo in a repeat."
+        )
+        passes = number(
+            "Passes",
+            defaults.passes,
+            "passes",
+            info="Number of runs, each on a slightly changed photo, of a method that casts no votes. Its uncertainty "
+            "is how much these runs differ.",
+            visible=False,
+        )
+        side = number(
+            "Input size",
+            size or 0,
+            "size",
+            info="Side of the square image that the encoder sees, in pixels. With 0, it is the encoder’s own.",
+        )
+        seed = number(
+            "Random seed", 0, "seed", info="Start of the random numbers. The same seed gives the same result."
+        )
+    return FormFields(
         encoder=encoder,
         method=method,
         other_encoder=other_encoder,
@@ -120,7 +194,7 @@ def _asking(encoders: Sequence[str], *, others: bool, size: int | None) -> Askin
         estimator=estimator,
         masks=masks,
         repeats=repeats,
-        pool=pool,
+        budget=budget,
         passes=passes,
         size=side,
         seed=seed,

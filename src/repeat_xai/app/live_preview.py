@@ -1,103 +1,110 @@
-"""A look at what the masks so far say, while a method goes on: the method as it would be with no more than those.
-
-Similarities are heard where they are made, in the kernel, so that the method itself runs as it always does.
-"""
+"""Previews of an explanation that is still being made: the same method with only the masks measured so far."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
-from contextvars import Context
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from repeat_xai.engine.kernels import Kernel, Linear
+from repeat_xai.encoders.calls import counting
+from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.engine.masks import Basis
-from repeat_xai.engine.scheduler import Answer, only
-from repeat_xai.methods.fast_estimator import FEWEST, Pool, Pooled, regression, resample
-from repeat_xai.methods.method_names import Method
-from repeat_xai.methods.provenance import Maps, configuration, explained
+from repeat_xai.engine.scheduler import replay
+from repeat_xai.errors import RepeatError
+from repeat_xai.methods.base import Method
+from repeat_xai.methods.fast_estimator import FastEstimator
+from repeat_xai.methods.provenance import explanations
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image, Preprocessing
+from repeat_xai.types import Answer, Encoder, Explanation, Image, Task, only_result
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-FIRST = 128
-"""Masks before the first look; then after twice as many each time."""
+FIRST_PREVIEW = 128
+"""Masks before the first preview; the next ones follow after twice as many masks each."""
 
 
-@final
-@dataclass(frozen=True, eq=False, repr=False)
-class Heard:
-    """A kernel whose similarities are told."""
+def explain_with_previews(
+    method: Method,
+    encoder: Encoder,
+    image: Image,
+    *,
+    seed: int,
+    on_calls: Callable[[int], None],
+    on_preview: Callable[[Explanation], None],
+) -> Explanation:
+    """Explain an image, and meanwhile report encoder calls and previews.
 
-    kernel: Kernel
-    tell: Callable[[Tensor], None]
+    `on_calls` is called with the number of encoder calls so far, and may end the work by raising an exception. The
+    explanation is the same, bit for bit, as without previews.
+    """
+    calls, similarity = 0, torch.zeros(0, dtype=torch.float64)
+    sizes = preview_sizes(method)
+    next_size = next(sizes, None)
 
-    def __call__(self, code: Float[Tensor, " dim"], codes: Float[Tensor, "masks dim"]) -> Float[Tensor, " masks"]:
-        found = self.kernel(code, codes)
-        self.tell(found)
-        return found
+    def add_calls(made: int) -> None:
+        nonlocal calls
+        calls += made
+        on_calls(calls)
 
-    def __repr__(self) -> str:
-        return repr(self.kernel)
+    def add_similarities(measured: Tensor) -> None:
+        nonlocal similarity, next_size
+        similarity = torch.cat((similarity, measured.cpu()))
+        if next_size is not None and len(similarity) >= next_size:
+            with suppress(RepeatError):  # the method itself reports what is wrong
+                on_preview(preview(method, encoder, image, similarity[:next_size], seed=seed))
+            next_size = next(sizes, None)
 
-
-def overheard(method: Method, tell: Callable[[Tensor], None]) -> Method:
-    """The same method, if it is made of masks, with its similarities told."""
-    relax = method if isinstance(method, Relax) else getattr(method, "base", None)
-    if not isinstance(relax, Relax):
-        return method
-    heard = replace(relax, similarity=Heard(relax.similarity, tell))
-    return replace(method, base=heard) if isinstance(method, Repeat) else heard
-
-
-def unheard(explanation: Explanation, method: Method) -> Explanation:
-    """The explanation as the method itself would have signed it."""
-    return replace(explanation, provenance={**explanation.provenance, "method": configuration(method)})
+    with counting(add_calls):
+        tasks = (Task(image),)
+        return only_result(method.answers(_own_copy(encoder, method), tasks, seed=seed, progress=add_similarities))
 
 
-def stages(method: Method) -> Iterator[int]:
-    """After how many masks to look."""
+def preview_sizes(method: Method) -> Iterator[int]:
+    """Yield the numbers of masks after which to make a preview."""
     if isinstance(method, Repeat) and isinstance(method.base, Relax):
         block, masks = method.base.grid.block, method.base.masks
-        most = (method.calls or 1) - 1
-        if _fast(method):
-            yield from _doubled(block, most)
+        all_masks = (method.calls or 1) - 1
+        if method.is_fast:
+            yield from _doubled(block, all_masks)
         else:
-            yield from _doubled(FIRST, min(masks, most))
-            yield from (many for many in _doubled(masks, most) if many >= FIRST)
+            yield from _doubled(FIRST_PREVIEW, min(masks, all_masks))
+            yield from (size for size in _doubled(masks, all_masks) if size >= FIRST_PREVIEW)
     elif isinstance(method, Relax):
-        yield from _doubled(FIRST, method.masks)
+        yield from _doubled(FIRST_PREVIEW, method.masks)
 
 
-def look(
+def preview(
     method: Method, encoder: Encoder, image: Image, similarity: Float[Tensor, " masks"], *, seed: int
 ) -> Explanation:
-    """What the method finds with the masks whose similarities are given and no more."""
+    """Return what the method gives with these similarities of its first masks, without any encoder call."""
     assert isinstance(method, Relax | Repeat)
-    smaller = cut(method, len(similarity))
-    if isinstance(smaller, Repeat) and _fast(smaller):
-        maps = _pooled(smaller, image, similarity, seed=seed)
-    else:
-        found = Context().run(_remembered, smaller, encoder, image, similarity, seed=seed)
-        maps = Maps(found.importance, found.uncertainty, found.vote_share)
-    answer = Answer(image=image, result=maps, calls=len(similarity) + 1)
-    return only(explained(iter((answer,)), smaller, encoder, seed=seed))
+    smaller = with_masks(method, len(similarity))
+    relax = smaller if isinstance(smaller, Relax) else smaller.base
+    assert isinstance(relax, Relax)
+    _, height, width = image.pixels.shape
+    basis = Basis.of(relax.grid, height, width, torch.device("cpu"))
+    estimating: Relax | Repeat | FastEstimator = smaller
+    if isinstance(smaller, Repeat) and smaller.is_fast:  # a first preview is worth showing after a single block
+        estimating = replace(smaller.fast_estimator, fewest_blocks=1)
+    maps = replay(estimating.estimate(basis, image, seed=seed), similarity.cpu())
+    answer = Answer(task=Task(image), result=maps, calls=len(similarity) + 1)
+    return only_result(explanations(iter((answer,)), smaller, encoder, seed=seed))
 
 
-def cut(method: Relax | Repeat, masks: int) -> Relax | Repeat:
-    """The method as it would be with so many masks in all."""
+def with_masks(method: Relax | Repeat, masks: int) -> Relax | Repeat:
+    """Return the method with this number of masks in all."""
     if isinstance(method, Relax):
         return replace(method, masks=masks)
-    if _fast(method):
-        return replace(method, pool=masks)
+    if method.is_fast:
+        return replace(method, budget=masks)
     assert isinstance(method.base, Relax)
     repeats = masks // method.base.masks
     if repeats:
@@ -105,81 +112,13 @@ def cut(method: Relax | Repeat, masks: int) -> Relax | Repeat:
     return replace(method, base=replace(method.base, masks=masks), repeats=1)
 
 
-def _doubled(first: int, most: int) -> Iterator[int]:
-    return takewhile(lambda masks: masks < most, (first * 2**n for n in count()))
+def _doubled(first: int, limit: int) -> Iterator[int]:
+    """Yield `first` and its doubles below the limit."""
+    return takewhile(lambda masks: masks < limit, (first * 2**n for n in count()))
 
 
-def _fast(method: Repeat) -> bool:
-    return method.estimator == "fast" and isinstance(method.base, Relax) and method.base.masks >= FEWEST
-
-
-def _pooled(method: Repeat, image: Image, similarity: Float[Tensor, " masks"], *, seed: int) -> Maps:
-    """The votes from a pool of whole blocks, be it a single one."""
-    base = method.base
-    assert isinstance(base, Relax)
-    _, height, width = image.pixels.shape
-    basis = Basis.of(base.grid, height, width, torch.device("cpu"))
-    row = fold(seed, "pool", image.photo.digest)
-    draws = basis.draw_blocks(seed=row, start=0, stop=len(similarity) // base.grid.block)
-    counts = resample(len(similarity), base.masks, seed=fold(row, "resamples"))
-    pool = Pool(draws, similarity.cpu())
-    way = Pooled(
-        base=base,
-        threshold=method.threshold,
-        votes=method.votes,
-        repeats=method.repeats,
-        pool=len(similarity),
-        tolerance=None,
-    )
-    p, share = way.tally(basis, pool, regression(basis, pool), counts)
-    return Maps(p, p * (1 - p), share, {"pool": {"masks": len(similarity)}})
-
-
-def _remembered(
-    method: Relax | Repeat, encoder: Encoder, image: Image, similarity: Tensor, *, seed: int
-) -> Explanation:
-    """The method again, by an encoder that remembers how alike the image stayed under each mask."""
-    base = method if isinstance(method, Relax) else method.base
-    assert isinstance(base, Relax)
-    recalled = replace(base, similarity=Linear())
-    again = replace(method, base=recalled) if isinstance(method, Repeat) else recalled
-    seen = replace(image, pixels=torch.ones(1, *image.pixels.shape[1:]))
-    return only(again.answers(_Memory(encoder, iter([1.0, *similarity.tolist()])), (seen,), seed=seed))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Memory:
-    """An encoder whose codes are the similarities already known, in their order, to an image whose code is 1."""
-
-    encoder: Encoder
-    known: Iterator[float]
-    stochastic: bool = True
-    """Its codes follow each other and not the images, so it must not be tried out."""
-
-    @property
-    def name(self) -> str:
-        return self.encoder.name
-
-    @property
-    def weights(self) -> str:
-        return self.encoder.weights
-
-    @property
-    def pool(self) -> str:
-        return self.encoder.pool
-
-    @property
-    def preprocessing(self) -> Preprocessing:
-        return self.encoder.preprocessing
-
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cpu")
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return torch.float32
-
-    def __call__(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch dim"]:
-        return torch.tensor([[next(self.known)] for _ in images], dtype=torch.float64)
+def _own_copy(encoder: Encoder, method: Method) -> Encoder:
+    """Return a copy of the network for a method that needs gradients, since it may add hooks to the network."""
+    if isinstance(encoder, TorchEncoder) and getattr(method, "gradients", False):
+        return replace(encoder, module=copy.deepcopy(encoder.module))
+    return encoder

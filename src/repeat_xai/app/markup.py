@@ -1,4 +1,4 @@
-"""What the app says, as HTML."""
+"""The parts of the page that are written as HTML."""
 
 from __future__ import annotations
 
@@ -8,89 +8,95 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from repeat_xai.app.job import State
-from repeat_xai.app.photos import MOST_BYTES, Given, sample
+from repeat_xai.app.job_state import JobState
+from repeat_xai.app.photos import MAX_PHOTO_BYTES, ChosenPhoto, sample_photo
 from repeat_xai.output.page.pictures import photo_url
 
-HEAD = """
-<header id="head"><h1>repeat-xai</h1>
-<p>Which pixels does an encoder’s representation of a photo depend on, and how sure are we that each one matters?</p>
+PHOTO_SIDE = 320
+"""Longest side of the chosen photo, in pixels."""
+SAMPLE_SIDE = 200
+"""Longest side of a sample photo, in pixels."""
+HEADER = """
+<header id="head"><p>repeat-xai</p>
+<h1>Which pixels of a photo does an encoder’s representation depend on, and how sure are we that each one matters?</h1>
 </header>
 """
-EMPTY = """
+START_HINT = """
 <div class="status"><p>Upload a photo or pick a sample, then press Explain.</p></div>
 """
 
 
-def photo(given: Given) -> str:
-    """The photo that will be explained."""
-    height, width = given.photo.size
+def photo_figure(chosen: ChosenPhoto) -> str:
+    """Return the chosen photo with its name and size."""
+    height, width = chosen.photo.size
     return Markup(
-        '<figure class="given"><img alt="" src="{}"><figcaption>{} <small>{}×{}</small></figcaption></figure>'
-    ).format(photo_url(given.photo, longest=320), given.name, width, height)
+        '<figure class="given"><img alt="" src="{}"><figcaption>{} <small>{}×{} pixels</small></figcaption></figure>'
+    ).format(photo_url(chosen.photo, longest=PHOTO_SIDE), chosen.name, width, height)
 
 
-def upload() -> str:
-    """Return the field that a photo is dropped on or chosen by; a script sends it."""
+def upload_field() -> str:
+    """Return the field in which a photo is chosen or dropped; a script uploads it."""
     return Markup(
-        '<div class="upload" data-most="{}"><label><input type="file" accept="image/*">'
+        '<div class="upload" data-max-bytes="{}"><label><input type="file" accept="image/*">'
         "<span>Drop a photo here, or <u>choose one</u></span></label>"
         '<p class="note" role="status" hidden></p></div>'
-    ).format(MOST_BYTES)
+    ).format(MAX_PHOTO_BYTES)
 
 
-def samples(names: Sequence[str]) -> str:
-    """A button for each photo that comes with the app."""
+def sample_buttons(names: Sequence[str]) -> str:
+    """Return a button for each sample photo."""
     buttons = (
         Markup('<button type="button" title="{0}"><img alt="{0}" src="{1}"></button>').format(
-            name, photo_url(sample(name).photo, longest=200)
+            name, photo_url(sample_photo(name).photo, longest=SAMPLE_SIDE)
         )
         for name in names
     )
-    return Markup('<div class="samples" role="group" aria-label="Samples">{}</div>').format(Markup("").join(buttons))
+    group = '<p class="label" id="samples-label">Or pick a sample</p><div class="samples" role="group" {}>{}</div>'
+    return Markup(group).format(Markup('aria-labelledby="samples-label"'), Markup("").join(buttons))
 
 
-def status(state: State) -> str:
-    """How far the work is."""
+def status_box(state: JobState) -> str:
+    """Return how far the job is, with a progress bar until it ends, and the warnings that it raised."""
     bar = ""
     if state.end is None:
-        share = Markup(' value="{}" max="{}"').format(state.calls, max(state.most or 1, state.calls))
+        share = Markup(' value="{}" max="{}"').format(state.calls, max(state.max_calls or 1, state.calls))
         bar = Markup('<progress aria-label="Encoder calls"{}></progress>').format(share if state.calls else "")
     notes = Markup("").join(Markup('<p class="note">{}</p>').format(note) for note in state.notes)
-    words = Markup("<p>{}</p>").format(ended(state))
-    return Markup('<div class="status" data-end="{}">{}{}{}</div>').format(state.end or "", bar, words, notes)
+    message = Markup("<p>{}</p>").format(_status_text(state))
+    return Markup('<div class="status" data-end="{}">{}{}{}</div>').format(state.end or "", bar, message, notes)
 
 
-def ended(state: State) -> str:
-    """What is said of it, with what it cost once it is done."""
+def _status_text(state: JobState) -> str:
+    """Return the state's message, and what the job cost once it is done."""
     if state.end != "done":
-        return state.said
-    calls = sum(one.provenance["encoder_calls"] for one in state.found)
-    seconds = sum(one.provenance["seconds"] for one in state.found)
+        return state.message
+    calls = sum(explanation.provenance["encoder_calls"] for explanation in state.explanations)
+    seconds = sum(explanation.provenance["seconds"] for explanation in state.explanations)
     return f"Done: {calls:,} encoder calls in {seconds:.1f} s"
 
 
-def refused(words: object) -> str:
-    """Why something is not done."""
-    return Markup('<div class="status" data-end="refused"><p class="note">{}</p></div>').format(words)
+def refusal(message: object) -> str:
+    """Return the reason why a request was refused."""
+    return Markup('<div class="status" data-end="refused"><p class="note">{}</p></div>').format(message)
 
 
-def downloads(files: Sequence[tuple[str, str]]) -> str:
-    """Links to what can be kept."""
+def download_links(files: Sequence[tuple[str, str]]) -> str:
+    """Return links to the files of a job, given as label and path."""
     links = (
         Markup('<span><a download href="results/{}">{}</a> {}</span>').format(
-            quote(address), address.rpartition("/")[2], label
+            quote(path), path.rpartition("/")[2], label
         )
-        for label, address in files
+        for label, path in files
     )
-    return Markup('<p class="downloads">{}</p>').format(Markup(" ").join(links))
+    return Markup('<p class="downloads">Download {}</p>').format(Markup(" ").join(links))
 
 
-def words(command: str, python: str) -> str:
-    """What can be copied; a command is broken between its words only."""
-    title, button = Markup("<h3>{}</h3>"), Markup('<button type="button" aria-label="Copy {}">Copy</button>')
-    whole = Markup(re.sub(r"\S+", r"<span>\g<0></span>", str(escape(command))))
+def snippet_boxes(command: str, python: str) -> str:
+    """Return the command and the script in boxes with buttons that copy them."""
+    title, button = Markup("<h2>{}</h2>"), Markup('<button type="button" aria-label="Copy {}">Copy</button>')
+    # A line that is too long is broken only between the words of the command, and not at hyphens in them.
+    unbroken_words = Markup(re.sub(r"\S+", r"<span>\g<0></span>", str(escape(command))))
     return Markup("").join(
-        title.format(name) + Markup('<div class="words">{}<pre>{}</pre></div>').format(button.format(name), text)
-        for name, text in (("Command", whole), ("Python", python))
+        title.format(name) + Markup('<div class="snippet">{}<pre>{}</pre></div>').format(button.format(name), text)
+        for name, text in (("Command", unbroken_words), ("Python", python))
     )

@@ -1,4 +1,4 @@
-"""Who is here: what each has given and asked for, in folders that go when they go."""
+"""The open pages of the app, each a session with its photo, its job and its folders."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import final
 
 from repeat_xai.app.job import Job
-from repeat_xai.app.photos import Given
+from repeat_xai.app.photos import ChosenPhoto
 from repeat_xai.errors import ConfigurationError, OutputError
 
-KEY = re.compile(r"[\w-]{6,64}", re.ASCII)
-"""How Gradio names the sessions of open pages."""
-MOST_OPEN = 500
-"""Open pages, of all visitors."""
-IDLE = 2 * 60 * 60
-"""Seconds without use after which a session ends, though nobody said that its page was closed."""
-PATROL = 60
-"""Seconds between two looks for such sessions."""
+SESSION_KEY = re.compile(r"[\w-]{6,64}", re.ASCII)
+"""Form of the keys by which Gradio's pages name their sessions."""
+MAX_SESSIONS = 500
+"""Pages that may be open at the same time, over all browsers."""
+MAX_IDLE_SECONDS = 2 * 60 * 60
+"""Time without use after which a session ends, even if the browser never reported that its page was closed."""
+CLEANUP_SECONDS = 60
+"""Time between two searches for sessions to end."""
 
 
 @final
@@ -32,33 +32,33 @@ PATROL = 60
 class Session:
     """One open page."""
 
-    visitor: str
-    """The browser that has opened it."""
-    photos: Path
-    """Where what is uploaded lies, and nobody is served from."""
-    results: Path
-    """Where its pages and files are served from, under a name that cannot be guessed."""
-    given: Given | None = None
+    browser: str
+    """Identity of the browser that has opened the page."""
+    photo_folder: Path
+    """Folder of uploaded photos, which is never served."""
+    result_folder: Path
+    """Folder from which results are served, under a name that cannot be guessed."""
+    photo: ChosenPhoto | None = None
     job: Job | None = None
-    written: Path | None = None
-    """Where the job's pages and files go."""
+    job_folder: Path | None = None
+    """Folder inside `result_folder` for the job's pages and files."""
     ended: bool = False
-    used: float = 0.0
-    """When it was, last."""
+    last_used: float = 0.0
+    """Time of the last use, by the monotonic clock."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """For what is written while the page may be closed."""
+    """Held while files are written, because the page may be closed meanwhile."""
 
-    def fresh(self, within: Path) -> Path:
-        """Make a new folder; those before it go, but for what work under way needs."""
+    def new_folder(self, parent: Path) -> Path:
+        """Create a folder inside `parent` and remove the earlier ones there, except those a running job needs."""
         with self.lock:
             if self.ended:
                 raise OutputError("this page was closed; load it again")
-            under_way = self.job is not None and self.job.state.end is None
-            needed = (self.job.given.path.parent, self.written) if self.job and under_way else ()
-            for earlier in within.glob("*"):
+            running = self.job is not None and self.job.state.end is None
+            needed = (self.job.photo.path.parent, self.job_folder) if self.job and running else ()
+            for earlier in parent.glob("*"):
                 if earlier not in needed:
                     shutil.rmtree(earlier, ignore_errors=True)
-            folder = within / secrets.token_hex(4)
+            folder = parent / secrets.token_hex(4)
             try:
                 folder.mkdir(parents=True)
             except OSError as error:
@@ -66,87 +66,92 @@ class Session:
         return folder
 
     def end(self) -> None:
-        """Stop its work and leave nothing behind."""
+        """Cancel the job and remove all files of this session."""
         if self.job is not None:
             self.job.cancel()
         with self.lock:
             self.ended = True
-            for folder in (self.photos, self.results):
+            for folder in (self.photo_folder, self.result_folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 @final
 class Sessions:
-    """Every open page by its key."""
+    """All sessions by the key that the page names."""
 
-    def __init__(self, home: Path) -> None:
-        self.photos, self.results = home / "photos", home / "results"
-        self._open: dict[str, Session] = {}
+    def __init__(self, app_folder: Path) -> None:
+        self.photo_folder, self.result_folder = app_folder / "photos", app_folder / "results"
+        self._sessions: dict[str, Session] = {}
         self._lock = threading.Lock()
 
-    def join(self, key: str, visitor: str) -> None:
-        """Begin the session of that key if it is new; refuse one that another visitor has begun."""
-        if not KEY.fullmatch(key):
-            raise ConfigurationError("a page is known by 6 to 64 letters and digits; load it again")
+    def join(self, key: str, browser: str) -> None:
+        """Begin the session with that key if there is none yet. Refuse a session of another browser."""
+        if not SESSION_KEY.fullmatch(key):
+            raise ConfigurationError("the key of a page has 6 to 64 letters and digits; load the page again")
         with self._lock:
-            if key not in self._open:
-                if len(self._open) >= MOST_OPEN:
+            if key not in self._sessions:
+                if len(self._sessions) >= MAX_SESSIONS:
                     raise ConfigurationError("too many pages are open here; close one, or try again later")
                 name = secrets.token_urlsafe(16)
-                self._open[key] = Session(visitor, self.photos / name, self.results / name)
-            session = self._open[key]
-            if session.visitor != visitor:
+                self._sessions[key] = Session(browser, self.photo_folder / name, self.result_folder / name)
+            session = self._sessions[key]
+            if session.browser != browser:
                 raise ConfigurationError("this page was opened by another browser; load it again")
-            session.used = time.monotonic()
+            session.last_used = time.monotonic()
 
-    def of(self, key: str) -> Session:
-        """Return the session of that key, which is in use now."""
-        session = self.known(key)
+    def get(self, key: str) -> Session:
+        """Return the session with that key and note that it is in use."""
+        session = self.find(key)
         if session is None:
             raise OutputError("this page was closed; load it again")
-        session.used = time.monotonic()
+        session.last_used = time.monotonic()
         return session
 
-    def shows(self, name: str, visitor: str) -> bool:
-        """Tell whether the results served under that name are those of one of the visitor's own pages."""
+    def find(self, key: str) -> Session | None:
+        """Return the session with that key, or None if it has not begun or has ended."""
         with self._lock:
-            return any(one.results.name == name and one.visitor == visitor for one in self._open.values())
+            return self._sessions.get(key)
 
-    def known(self, key: str) -> Session | None:
-        """The session of that key, if it has begun and not ended."""
+    def owns_results(self, browser: str, folder_name: str) -> bool:
+        """Tell whether the result folder of that name belongs to a session of that browser."""
         with self._lock:
-            return self._open.get(key)
+            own = (session for session in self._sessions.values() if session.browser == browser)
+            return any(session.result_folder.name == folder_name for session in own)
 
     def end(self, key: str) -> None:
-        """Its page was closed."""
+        """End the session with that key, if there is one."""
         with self._lock:
-            session = self._open.pop(key, None)
+            session = self._sessions.pop(key, None)
         if session is not None:
             session.end()
 
     def end_idle(self) -> None:
-        """What was not used for long ends."""
+        """End every session that was not used for a long time."""
         with self._lock:
-            idle = [key for key, one in self._open.items() if time.monotonic() - one.used > IDLE]
-        for key in idle:
+            oldest_allowed = time.monotonic() - MAX_IDLE_SECONDS
+            idle_keys = [key for key, session in self._sessions.items() if session.last_used < oldest_allowed]
+        for key in idle_keys:
             self.end(key)
 
     @contextmanager
-    def ageing(self, *others: Callable[[], None]) -> Iterator[None]:
-        """While the block runs, sessions left alone end, and the others are called as often; after it, all end."""
-        over = threading.Event()
+    def regular_cleanup(self, *further_cleanups: Callable[[], None]) -> Iterator[None]:
+        """End idle sessions at intervals while the block runs, and all sessions after it.
 
-        def patrol() -> None:
-            while not over.wait(PATROL):
-                for look in (self.end_idle, *others):
-                    look()
+        The further functions are called at the same intervals.
+        """
+        stopped = threading.Event()
 
-        watch = threading.Thread(target=patrol, daemon=True)
-        watch.start()
+        def clean_up() -> None:
+            while not stopped.wait(CLEANUP_SECONDS):
+                for cleanup in (self.end_idle, *further_cleanups):
+                    cleanup()
+
+        thread = threading.Thread(target=clean_up, daemon=True)
+        thread.start()
         try:
             yield
         finally:
-            over.set()
-            watch.join()
-            for key in list(self._open):
+            stopped.set()
+            thread.join()
+            for key in list(self._sessions):
                 self.end(key)

@@ -1,4 +1,4 @@
-"""What was asked for → the command and the Python that give the same result."""
+"""The command and the Python script that compute the same explanations as a job."""
 
 from __future__ import annotations
 
@@ -7,79 +7,78 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from repeat_xai.app.job_request import Budget, Wanted
+from repeat_xai.app.job_request import JobRequest, JobSettings
 from repeat_xai.experiments.settings import Network
-from repeat_xai.methods.relax import Relax
 
 
-def command(wanted: Sequence[Wanted], photo: str, *, device: str) -> str:
-    """One command for the methods of one encoder, and one for each encoder."""
-    lines, several = [], len(_networks(wanted)) > 1
-    for number, network in enumerate(_networks(wanted), start=1):
-        mine = [one for one in wanted if one.network == network]
+def command_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -> str:
+    """Return one command for each encoder, which explains the photo by all methods asked for with that encoder."""
+    commands, networks = [], _networks(requests)
+    for number, network in enumerate(networks, start=1):
+        of_network = [request for request in requests if request.network == network]
         words = ["repeat-xai", "explain", f"./{photo}" if photo.startswith("-") else photo]
-        words += ["--out", f"results-{number}" if several else "results"]
-        words += _options(network, mine, device)
-        lines.append(shlex.join(words))
-    return "\n\n".join(lines)
+        words += ["--out", f"results-{number}" if len(networks) > 1 else "results"]
+        words += _options(network, of_network, device)
+        commands.append(shlex.join(words))
+    return "\n\n".join(commands)
 
 
-def python(wanted: Sequence[Wanted], photo: str, *, device: str) -> str:
-    """A script; the last result is the last one asked for."""
+def python_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -> str:
+    """Return a script that computes and saves each explanation."""
     lines = ["import repeat_xai as rx"]
-    for network in _networks(wanted):
+    for network in _networks(requests):
         options = {"weights": network.weights, "size": network.size, "device": None if device == "auto" else device}
-        given = "".join(f", {name}={code(value)}" for name, value in options.items() if value is not None)
-        lines += ["", f"encoder = rx.load_encoder({code(network.name)}{given})"]
-        lines += [f"image = rx.load_image({code(photo)}, encoder)"]
-        for one in (one for one in wanted if one.network == network):
-            explain = ".explain" if isinstance(one.explainer, Relax) else ""
-            lines.append(f"explanation = {code(one.explainer)}{explain}(encoder, image, seed={one.seed})")
-            lines.append(f"explanation.save({code(_file(one, photo, wanted))})")
+        keywords = "".join(f", {name}={as_code(value)}" for name, value in options.items() if value is not None)
+        lines += ["", f"encoder = rx.load_encoder({as_code(network.name)}{keywords})"]
+        lines += [f"image = rx.load_image({as_code(photo)}, encoder)"]
+        for request in (request for request in requests if request.network == network):
+            lines.append(f"explanation = {as_code(request.explainer)}(encoder, image, seed={request.seed})")
+            lines.append(f"explanation.save({as_code(_file_name(request, photo, requests))})")
     return "\n".join(lines) + "\n"
 
 
-def code(thing: object) -> str:
-    """A configuration as it is written, without what it is anyway.
+def as_code(value: object) -> str:
+    """Return the code that creates a configuration, without the fields that have their default.
 
-    >>> from repeat_xai.methods.repeat import Repeat
-    >>> code(Repeat(base=Relax(masks=300), pool=512)), code(Repeat())
-    ('rx.Repeat(base=rx.Relax(masks=300), pool=512)', 'rx.Repeat()')
+    >>> from repeat_xai import Relax, Repeat
+    >>> as_code(Repeat(base=Relax(masks=300), budget=512)), as_code(Repeat())
+    ('rx.Repeat(base=rx.Relax(masks=300), budget=512)', 'rx.Repeat()')
     """
-    if not is_dataclass(thing):
-        return repr(thing)
-    told = ((field, getattr(thing, field.name)) for field in fields(thing))
-    given = ", ".join(f"{field.name}={code(value)}" for field, value in told if value != field.default)
-    return f"rx.{type(thing).__name__}({given})"
+    if not is_dataclass(value):
+        return repr(value)
+    values = ((field, getattr(value, field.name)) for field in fields(value))
+    keywords = ", ".join(f"{field.name}={as_code(part)}" for field, part in values if part != field.default)
+    return f"rx.{type(value).__name__}({keywords})"
 
 
-def _networks(wanted: Sequence[Wanted]) -> list[Network]:
-    """Each once, in their order."""
-    return list(dict.fromkeys(one.network for one in wanted))
+def _networks(requests: Sequence[JobRequest]) -> list[Network]:
+    """Return each network once, in the order of the requests."""
+    return list(dict.fromkeys(request.network for request in requests))
 
 
-def _options(network: Network, wanted: Sequence[Wanted], device: str) -> Iterator[str]:
-    """Of the command, where they are not what it takes anyway."""
-    first, usual = wanted[0], Budget()
-    methods = ",".join(one.method for one in wanted)
-    told = [
+def _options(network: Network, requests: Sequence[JobRequest], device: str) -> Iterator[str]:
+    """Yield the command's options, without those that have their default."""
+    settings, defaults = requests[0].settings, JobSettings()
+    methods = ",".join(request.method for request in requests)
+    options = [
         ("--encoder", network.name, "efficientnet_lite0"),
         ("--weights", network.weights, None),
         ("--size", network.size, None),
         ("--method", methods, "repeat"),
-        ("--estimator", first.budget.estimator, usual.estimator),
-        ("--pool-size", first.budget.pool, usual.pool),
-        ("--masks", first.budget.masks, usual.masks),
-        ("--repeats", first.budget.repeats, usual.repeats),
-        ("--passes", first.budget.passes, usual.passes),
-        ("--seed", first.seed, 0),
+        ("--estimator", settings.estimator, defaults.estimator),
+        ("--budget", settings.budget, defaults.budget),
+        ("--masks", settings.masks, defaults.masks),
+        ("--repeats", settings.repeats, defaults.repeats),
+        ("--passes", settings.passes, defaults.passes),
+        ("--seed", requests[0].seed, 0),
         ("--device", device, "auto"),
     ]
-    for option, value, default in told:
+    for option, value, default in options:
         if value != default:
             yield from (option, str(value))
 
 
-def _file(one: Wanted, photo: str, wanted: Sequence[Wanted]) -> str:
-    """What its maps are saved as: after the photo, and by number where there are several."""
-    return f"{Path(photo).stem}{f'-{wanted.index(one) + 1}' if len(wanted) > 1 else ''}.npz"
+def _file_name(request: JobRequest, photo: str, requests: Sequence[JobRequest]) -> str:
+    """Return the name of the file for the maps: that of the photo, numbered where there are several explanations."""
+    number = f"-{requests.index(request) + 1}" if len(requests) > 1 else ""
+    return f"{Path(photo).stem}{number}.npz"

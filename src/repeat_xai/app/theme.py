@@ -1,4 +1,4 @@
-"""The colours and fonts of the app: those of the pages of results, and nothing from other machines."""
+"""The colours and fonts of the app, which are those of the result pages; no font is loaded from another machine."""
 
 from __future__ import annotations
 

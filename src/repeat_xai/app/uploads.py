@@ -1,4 +1,4 @@
-"""Photos that have arrived and wait for the page to ask for them."""
+"""Photos that were uploaded and wait for their page to take them."""
 
 from __future__ import annotations
 
@@ -14,46 +14,47 @@ from typing import NamedTuple, final
 from repeat_xai.app.request_body import RefusedError
 from repeat_xai.errors import ImageError
 
-MOST_AT_ONCE = 16
-"""Uploads under way at the same time, of all browsers."""
-MOST_WAITING = 4
-"""Photos that wait for one browser's pages, those under way included: an older one makes room."""
-PATIENCE = 600.0
-"""Seconds that a photo waits."""
-MOST_LETTERS = 120
-"""Letters of a photo's name that are kept."""
+MAX_CONCURRENT_UPLOADS = 16
+"""Uploads under way at the same time, over all browsers."""
+MAX_WAITING_UPLOADS = 4
+"""Photos that may wait for one browser's pages. When a further one arrives, the oldest is removed."""
+MAX_WAITING_SECONDS = 600.0
+"""Time after which a photo that no page has taken is removed."""
+MAX_NAME_LENGTH = 120
+"""Characters of a photo's name that are kept."""
 
 
-class Waiting(NamedTuple):
-    """A photo, whose it is, and since when it waits."""
+class WaitingUpload(NamedTuple):
+    """A photo that no page has taken yet."""
 
-    visitor: str
+    browser: str
     path: Path
-    since: float
+    arrived: float
+    """Time at which it arrived, by the monotonic clock."""
 
 
 @final
 class Uploads:
-    """Photos by a key that cannot be guessed: each is taken once, and by the browser that sent it alone."""
+    """Uploaded photos by a key that cannot be guessed. Each is taken once, and only by the browser that sent it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._waiting: dict[str, Waiting] = {}
-        self._under_way = 0
+        self._waiting: dict[str, WaitingUpload] = {}
+        self._uploads_under_way = 0
         self._lock = threading.Lock()
 
-    async def receive(self, visitor: str, name: str, arriving: AsyncIterator[bytes]) -> str:
-        """Write what arrives to a folder of its own, and return the photo's key; what does not arrive whole goes."""
-        if self._under_way >= MOST_AT_ONCE:
+    async def receive(self, browser: str, name: str, chunks: AsyncIterator[bytes]) -> str:
+        """Write a photo to a folder of its own and return its key. A photo that arrives in part is removed."""
+        if self._uploads_under_way >= MAX_CONCURRENT_UPLOADS:
             raise RefusedError(503, "too many photos are being uploaded; try again in a moment")
         key = secrets.token_urlsafe(24)
         path = self.folder / key / name
-        self._under_way += 1
+        self._uploads_under_way += 1
         try:
             path.parent.mkdir(parents=True)
             with path.open("xb") as file:
-                async for part in arriving:
-                    file.write(part)
+                async for chunk in chunks:
+                    file.write(chunk)
         except OSError as error:
             shutil.rmtree(path.parent, ignore_errors=True)
             raise RefusedError(507, f"nothing can be written on the server ({error.strerror})") from error
@@ -61,42 +62,45 @@ class Uploads:
             shutil.rmtree(path.parent, ignore_errors=True)
             raise
         finally:
-            self._under_way -= 1
+            self._uploads_under_way -= 1
         with self._lock:
-            self._waiting[key] = Waiting(visitor, path, time.monotonic())
-            own = [key for key, photo in self._waiting.items() if photo.visitor == visitor]
-        for oldest in own[:-MOST_WAITING]:
-            self._forget(oldest)
+            self._waiting[key] = WaitingUpload(browser, path, time.monotonic())
+            keys_of_browser = [key for key, upload in self._waiting.items() if upload.browser == browser]
+        for old_key in keys_of_browser[:-MAX_WAITING_UPLOADS]:
+            self._remove(old_key)
         return key
 
-    def take(self, visitor: str, key: object) -> Path:
-        """Return where the photo of that key lies, for its browser to move away."""
+    def take(self, browser: str, key: object) -> Path:
+        """Return the path of the photo with that key, for the caller to move it away; no key is valid twice."""
         with self._lock:
-            photo = self._waiting.get(key) if isinstance(key, str) else None
-            if photo is None or photo.visitor != visitor:
+            upload = self._waiting.get(key) if isinstance(key, str) else None
+            if upload is None or upload.browser != browser:
                 raise ImageError("this photo did not arrive; upload it again")
             assert isinstance(key, str)
             return self._waiting.pop(key).path
 
-    def forget_old(self) -> None:
-        """Remove photos that no page has asked for."""
+    def remove_old(self) -> None:
+        """Remove photos that have waited too long."""
         with self._lock:
-            old = [key for key, photo in self._waiting.items() if time.monotonic() - photo.since > PATIENCE]
-        for key in old:
-            self._forget(key)
+            oldest_allowed = time.monotonic() - MAX_WAITING_SECONDS
+            old_keys = [key for key, upload in self._waiting.items() if upload.arrived < oldest_allowed]
+        for key in old_keys:
+            self._remove(key)
 
-    def _forget(self, key: str) -> None:
+    def _remove(self, key: str) -> None:
         with self._lock:
             self._waiting.pop(key, None)
         shutil.rmtree(self.folder / key, ignore_errors=True)
 
 
-def file_name(text: str) -> str:
-    r"""Return a name for a photo's file that is no path and holds nothing but printable letters.
+def safe_file_name(text: str) -> str:
+    r"""Return a name for a photo's file that is not a path and contains only printable characters.
 
-    >>> file_name("../../etc/my cat.jpg"), file_name("C:\\a\\b.png"), file_name(".."), file_name("a\nb.png")
-    ('my cat.jpg', 'b.png', 'photo', 'a b.png')
+    >>> safe_file_name("../../etc/my cat.jpg"), safe_file_name("C:\\a\\b.png")
+    ('my cat.jpg', 'b.png')
+    >>> safe_file_name(".."), safe_file_name("a\nb.png")
+    ('photo', 'a b.png')
     """
     last = re.split(r"[/\\]", text)[-1]
     printable = "".join(letter if letter.isprintable() else " " for letter in last).strip()
-    return printable.lstrip(".")[-MOST_LETTERS:].strip() or "photo"
+    return printable.lstrip(".")[-MAX_NAME_LENGTH:].strip() or "photo"

@@ -1,4 +1,4 @@
-"""Warnings of this package, told to the user whose work they concern."""
+"""Routing of this package's warnings to the user whose job caused them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
-HERE = Path(__file__).parent.parent
+PACKAGE_FOLDER = Path(__file__).parent.parent
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def telling(listener: Callable[[str], None]) -> Iterator[None]:
-    """What is warned of in the block, on this thread, is told to the listener."""
+def warnings_sent_to(listener: Callable[[str], None]) -> Iterator[None]:
+    """Call the listener with every warning of this package that is raised in the block, on this thread."""
     token = _listener.set(listener)
     try:
         yield
@@ -24,9 +24,9 @@ def telling(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def routing() -> Iterator[None]:
-    """Warnings go to their listener for the block; others where they went before."""
-    before = warnings.showwarning
+def routed_warnings() -> Iterator[None]:
+    """Send warnings to the listener of their thread while the block runs, and all others where they went before."""
+    show_before = warnings.showwarning
 
     def show(
         message: Warning | str,
@@ -37,13 +37,13 @@ def routing() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         listener = _listener.get()
-        if listener is not None and Path(filename).is_relative_to(HERE):
+        if listener is not None and Path(filename).is_relative_to(PACKAGE_FOLDER):
             listener(str(message))
         else:
-            before(message, category, filename, lineno, file, line)
+            show_before(message, category, filename, lineno, file, line)
 
     warnings.showwarning = show
     try:
         yield
     finally:
-        warnings.showwarning = before
+        warnings.showwarning = show_before

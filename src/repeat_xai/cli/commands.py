@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple, final
 
 import typer
+from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from repeat_xai.cli import INTERRUPTED, leaving_at_once
@@ -56,7 +57,7 @@ COMMANDS = {
         "reproduce",
         "The paper's tables and figures anew.",
     ),
-    "list": Place("listing", "list_names", "List what can be asked for by name."),
+    "list": Place("list_names", "list_names", "List what can be asked for by name."),
 }
 
 
@@ -106,14 +107,14 @@ def loaded(name: str) -> Any:
     place = COMMANDS[name]
     with leaving_at_once():
         function = getattr(import_module(f"repeat_xai.cli.{place.module}"), place.function)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
     alone.command(name, epilog=epilog(EXAMPLES[name]))(function)
     return typer.main.get_command(alone)
 
 
 def epilog(examples: Sequence[str]) -> str:
-    """Examples a line each, and what the exit status means."""
-    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in examples), "", "\b", *STATUS))
+    """Return the text below the help: examples, one per line, and the meaning of the exit status."""
+    return "\n\n".join(("Examples:", *(escape(f"  {line}") for line in examples), "", " ".join(STATUS)))
 
 
 app = typer.Typer(
@@ -123,7 +124,7 @@ app = typer.Typer(
     epilog=epilog(EXAMPLES[""]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
 )
 
 

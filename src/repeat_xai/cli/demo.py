@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli.explain_progress import explain_all
-from repeat_xai.data.sample_photos import SAMPLES, sample_path
+from repeat_xai.data.image_files import SAMPLES, sample_path
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.output.results_folder import Gallery
+from repeat_xai.output.results_folder import ResultsFolder
 
 
 def demo(
@@ -19,7 +19,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same maps.")] = 0,
 ) -> None:
     """Explain four photos that come with scikit-image, with the embedded encoder: no network needed."""
-    gallery = Gallery(folder=out, encoder=load_encoder("efficientnet_lite0"), method=Repeat(), seed=seed)
+    gallery = ResultsFolder(folder=out, encoder=load_encoder("efficientnet_lite0"), method=Repeat(), seed=seed)
     status = explain_all([sample_path(name) for name in SAMPLES], [gallery], out, as_json=False)
     if status == 0:
         typer.echo(f"The pictures are in {out.resolve()}")

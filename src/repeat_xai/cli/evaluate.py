@@ -10,35 +10,37 @@ import typer
 from repeat_xai.cli.executor_options import (
     AddressOption,
     CheckOption,
-    PlaceOption,
+    ExecutorOption,
     RowsOption,
     WorkersOption,
-    executing,
+    running_executor,
+    worker_device,
 )
-from repeat_xai.cli.explain_progress import expect_size, interruptible
+from repeat_xai.cli.explain_progress import expect_size, interruptible, print_left_out
 from repeat_xai.cli.row_progress import filled
 from repeat_xai.cli.write_results import told
-from repeat_xai.data.images import SIDE, Protocol
+from repeat_xai.data.images import PAPER_SIDE, ImageProtocol
+from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.evaluation import Evaluation
+from repeat_xai.experiments.executors.executor import Placement
 from repeat_xai.experiments.settings import Network
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.files.atomic import sweep
-from repeat_xai.methods.method_names import Options, expected, named
-from repeat_xai.methods.perturbations import InputDropout
+from repeat_xai.files.atomic import remove_old_drafts
+from repeat_xai.methods.method_names import MethodSettings, split_names
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
-from repeat_xai.metrics import METRICS
-from repeat_xai.output.page import expect_free
+from repeat_xai.metrics import KINDS, METRICS, EncoderMetric, MapMetric, SetMetric
+from repeat_xai.output.page import expect_replaceable_page
+
+METRIC_NAMES = {kind: ", ".join(name for name, metric in METRICS.items() if isinstance(metric, kind)) for kind in KINDS}
 
 
 def evaluate(
-    dataset: Annotated[
-        str, typer.Option(help="voc, coco, eurosat, fashionmnist, cifar10, cifar10+tap and others, or a folder.")
-    ],
+    dataset: Annotated[str, typer.Option(help=f"{', '.join(DATASETS)}, cifar10+FILE, or a folder of images.")],
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.")],
     against: Annotated[
         list[str] | None, typer.Option(help="Another dataset, to be told from it; may be given several times.")
@@ -51,8 +53,9 @@ def evaluate(
     metrics: Annotated[
         str,
         typer.Option(
-            help="Of `list metrics`, with commas; emprt, local_lipschitz, deletion, insertion; against other datasets "
-            "ood, codes and poison."
+            help="Metrics, separated by commas; `repeat-xai list metrics` describes them. "
+            f"Of a map: {METRIC_NAMES[MapMetric]}. Of an encoder and a method: {METRIC_NAMES[EncoderMetric]}. "
+            f"With --against: {METRIC_NAMES[SetMetric]}."
         ),
     ] = "complexity,sparseness",
     images: Annotated[int | None, typer.Option(min=1, help="Drawn from each dataset; all, if not told.")] = None,
@@ -60,10 +63,10 @@ def evaluate(
         str | None, typer.Option(help="Method that the others are compared with, by Wilcoxon's test.")
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often, with other masks.")] = 1,
-    draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for local_lipschitz.")] = 200,
+    draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for metrics of robustness.")] = 200,
     aggregate: Annotated[str, typer.Option(help="For ood, a map in a number: mean, median, top, entropy.")] = "mean",
     protocol: Annotated[
-        Protocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
+        ImageProtocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
     ] = "paper",
     size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
     estimator: Annotated[Estimator, typer.Option(help="Of REPEAT: the paper's, or from one designed pool.")] = "exact",
@@ -76,13 +79,13 @@ def evaluate(
     check: CheckOption = "time",
     maps: Annotated[bool, typer.Option("--maps", help="Keep every map, in OUT/maps.zarr.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    executor: PlaceOption = "local",
+    executor: ExecutorOption = "local",
     workers: WorkersOption = None,
     ray_address: AddressOption = None,
     rows: RowsOption = None,
 ) -> None:
     """Judge methods on a dataset: tables, histograms and ROC curves; interrupted, the same command goes on."""
-    expect_free(out)
+    expect_replaceable_page(out)
     expect_size(protocol, size)
     relax = Relax(masks=masks)
     repeat = Repeat(base=relax, estimator=estimator, repeats=repeats)
@@ -90,9 +93,7 @@ def evaluate(
         dataset=dataset,
         against=tuple(against or ()),
         networks=tuple(network_of(text, protocol, size) for text in encoder or ["efficientnet_lite0"]),
-        methods=named(
-            expected(methods), repeat=repeat, relax=relax, options=Options(), by=InputDropout(), passes=passes
-        ),
+        methods=MethodSettings(repeat=repeat, relax=relax, passes=passes).methods(split_names(methods)),
         metrics=tuple(name.strip() for name in metrics.split(",")),
         baseline=baseline,
         protocol=protocol,
@@ -101,27 +102,28 @@ def evaluate(
         draws=draws,
         aggregate=aggregate,
     )
-    here = device if executor == "local" else "cpu"
     stored = out / "maps.zarr"
     worker = Worker(
-        device=here,
+        device=worker_device(executor, device),
         root=data_root,
         download=download,
         check=check,
-        maps=MapStore(stored, grows=maps) if maps or stored.is_dir() else None,
+        maps=MapStore(stored, writable=maps) if maps or stored.is_dir() else None,
     )
     for folder in (out, stored):
-        sweep(folder)
-    needing = [name for name in asked.metrics if name in METRICS and METRICS[name].needs == "masks"]
-    if needing and not worker.dataset(dataset).masked:
-        raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no masks of what is to be found")
-    campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=Store(rows or out / "rows"), worker=worker)
+        remove_old_drafts(folder)
+    needing = [name for name in asked.metrics if METRICS[name].needs == "segmentation"]
+    if needing and not worker.dataset(dataset).has_segmentations:
+        raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no segmentations of objects")
+    print_left_out(line for name in (dataset, *asked.against) if (line := worker.dataset(name).left_out))
+    store = RowStore(rows or out / "rows")
+    campaign = Campaign(sheets=asked.sheets, images=images, seed=seed, store=store, worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
-    if "local_lipschitz" in asked.metrics:
+    if {"local_lipschitz", "max_sensitivity"} & set(asked.metrics):
         budget += f" {draws} disturbances of an image for robustness."
     starred = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():
-        with executing(executor, worker, device=device, workers=workers, address=ray_address) as chosen_executor:
+        with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
             failed = filled(campaign, chosen_executor)
         told(
             campaign,
@@ -133,6 +135,6 @@ def evaluate(
     raise typer.Exit(1 if failed else 0)
 
 
-def network_of(text: str, protocol: Protocol, size: int | None = None) -> Network:
+def network_of(text: str, protocol: ImageProtocol, size: int | None = None) -> Network:
     """An encoder as NAME or NAME=WEIGHTS, for a protocol."""
-    return Network.of(text, size=size, fit=SIDE if protocol == "paper" else None)
+    return Network.of(text, size=size, fit=PAPER_SIDE if protocol == "paper" else None)

@@ -1,90 +1,69 @@
-"""Where rows are made: in this process, in several, or on a cluster."""
+"""Options that say where rows are made and where they are stored."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Literal
+from contextlib import closing, contextmanager
+from typing import Annotated
 
-import torch
 import typer
 
 from repeat_xai.data.content_keys import Check
-from repeat_xai.errors import ConfigurationError, at_least, choose
-from repeat_xai.experiments.executors.local import Local
-from repeat_xai.experiments.executors.processes import Processes
-from repeat_xai.experiments.executors.ray_executor import RayExecutor
-from repeat_xai.experiments.executors.work_queue import MOST_WORKERS
-from repeat_xai.experiments.making_rows import Executor
+from repeat_xai.errors import choose
+from repeat_xai.experiments.executors.executor import Executor, Placement
+from repeat_xai.experiments.executors.registry import EXECUTORS, make_executor
 from repeat_xai.experiments.worker import Worker
 
-Place = Literal["local", "processes", "ray"]
-PlaceOption = Annotated[
-    Place,
-    typer.Option("--executor", help="local, in this process; processes, one for each GPU; or ray, on a cluster."),
+
+def known_executor(name: str) -> str:
+    """Return the name of an executor; raise an error if there is none of this name."""
+    choose("executor", name, EXECUTORS)
+    return name
+
+
+ExecutorOption = Annotated[
+    str,
+    typer.Option(
+        metavar=f"[{'|'.join(EXECUTORS)}]",
+        callback=known_executor,
+        help=f"Where rows are made: {'; '.join(f'{name}, {entry.description}' for name, entry in EXECUTORS.items())}.",
+    ),
 ]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="If not one for each GPU; on CPUs, one for every core of a cluster, or for every four of this machine.",
+        help="Number of workers. By default one for each GPU; without GPUs, one for each core of a Ray cluster, or for "
+        "every four cores of this machine.",
     ),
 ]
 AddressOption = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", help="Of a Ray cluster, or auto for this machine's; else one is started here."),
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Address of a Ray cluster, or auto for the cluster of this machine. By default one is started here.",
+    ),
 ]
 RowsOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where rows are kept, if not in OUT/rows: a folder, or s3://… and the like."),
+    typer.Option(metavar="URL", help="Folder or URL such as s3://… where rows are stored. By default OUT/rows."),
 ]
 CheckOption = Annotated[
     Check,
     typer.Option(
-        help="How a changed image is noticed: by the time and size of its file, or by its content, which is read anew."
+        help="How a changed image is recognised: by the time and size of its file, or by its content, which takes "
+        "longer because every file is read."
     ),
 ]
-GPUS = {"auto": None, "cpu": 0.0, "cuda": 1.0}
-"""Of each worker of a cluster; 1 if the cluster has any, if not told."""
-CORES = 4
-"""For each worker on a CPU."""
 
 
 @contextmanager
-def executing(
-    place: Place, worker: Worker, *, device: str, workers: int | None, address: str | None
-) -> Iterator[Executor]:
-    """Yield what makes rows; its processes or actors end with the block, not when memory happens to be freed."""
-    executor = executor_of(place, worker, device=device, workers=workers, address=address)
-    try:
+def running_executor(name: str, worker: Worker, placement: Placement) -> Iterator[Executor]:
+    """Yield the executor of this name, and stop its processes or actors at the end of the block."""
+    with closing(make_executor(name, worker, placement)) as executor:
         yield executor
-    finally:
-        if not isinstance(executor, Local):
-            executor.close()
 
 
-def executor_of(
-    place: Place, worker: Worker, *, device: str, workers: int | None = None, address: str | None = None
-) -> Local | Processes | RayExecutor:
-    """What makes rows where they are wanted, named by the worker here."""
-    if address is not None and place != "ray":
-        raise ConfigurationError("--ray-address is for --executor ray")
-    if place == "processes":
-        return Processes(worker=worker, devices=devices(device, workers))
-    if place == "ray":
-        choose("device", device, GPUS)
-        return RayExecutor(worker=worker, address=address, workers=workers, gpus=GPUS[device])
-    if workers is not None:
-        raise ConfigurationError("--workers is for --executor processes or ray")
-    return Local(worker=worker)
-
-
-def devices(device: str, workers: int | None) -> tuple[str, ...]:
-    """One for each worker, as many on one GPU as on any other."""
-    at_least("workers", 1 if workers is None else workers, 1, MOST_WORKERS)
-    gpus = torch.cuda.device_count()
-    every = [f"cuda:{number}" for number in range(gpus)] if gpus and device in ("auto", "cuda") else [device]
-    names = ["cpu"] if every == ["auto"] else every
-    count = workers or (len(names) if names != ["cpu"] else max(2, (os.cpu_count() or 1) // CORES))
-    return tuple(names[number % len(names)] for number in range(count))
+def worker_device(executor: str, device: str) -> str:
+    """Return the device of this process's worker, which only names the rows if they are made elsewhere."""
+    return device if EXECUTORS[executor].in_this_process else "cpu"

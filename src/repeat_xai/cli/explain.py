@@ -2,104 +2,184 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import typer
 
-from repeat_xai.cli.explain_progress import expect_size, explain_all
-from repeat_xai.data.images import Protocol, load_image
+from repeat_xai.cli import options
+from repeat_xai.cli.explain_progress import expect_size, explain_all, print_left_out
+from repeat_xai.cli.options import ADVANCED, BUDGET, HOW, OUTPUT
+from repeat_xai.data.image_files import find_images
+from repeat_xai.data.images import load_image
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.engine.kernels import KERNELS
 from repeat_xai.engine.masks import Grid, Style
 from repeat_xai.errors import ConfigurationError, choose, shown
 from repeat_xai.methods.bases.features import FEATURES
-from repeat_xai.methods.method_names import Options, expected, named
+from repeat_xai.methods.method_names import BaseOptions, MethodSettings, split_names
 from repeat_xai.methods.perturbations import PERTURBATIONS
 from repeat_xai.methods.relax import Relax
-from repeat_xai.methods.repeat import Estimator, Repeat
+from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.votes import Votes
-from repeat_xai.output.results_folder import Gallery
-
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
+from repeat_xai.output.results_folder import ResultsFolder
 
 
 def explain(
     images: Annotated[
-        list[Path], typer.Argument(metavar="IMAGE…", readable=False, help="Image files, or folders of them.")
+        list[Path], typer.Argument(metavar="IMAGE…", readable=False, help="Image files, or folders of images.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")],
-    encoder: Annotated[
-        str, typer.Option(help="efficientnet_lite0, torchvision:NAME, timm:NAME, hf:NAME or onnx:FILE.")
-    ] = "efficientnet_lite0",
-    weights: Annotated[
-        str | None, typer.Option(help="Local safetensors file or state dict; 'random' for an untrained network.")
-    ] = None,
-    pool: Annotated[
-        str | None, typer.Option(help="Which tensor is the representation: avg, max, cls, flatten, none or head.")
-    ] = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
-    protocol: Annotated[
-        Protocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
-    ] = "encoder",
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    encoder: options.Encoder = "efficientnet_lite0",
+    weights: options.Weights = None,
     method: Annotated[
         str,
-        typer.Option(help="How to explain; several, as in repeat,relax,repeat:kernel_shap, are drawn side by side."),
+        typer.Option(
+            help="The method, or several with commas, which are then also drawn side by side: repeat, relax, saliency "
+            "and others (see `repeat-xai list methods`); repeat:NAME is REPEAT over another base.",
+            rich_help_panel=HOW,
+        ),
     ] = "repeat",
-    estimator: Annotated[
-        Estimator, typer.Option(help="Repeat from one designed pool of masks, or as so many runs.")
-    ] = "fast",
-    pool_size: Annotated[
-        str, typer.Option("--pool-size", help="For fast: masks in the pool, or auto: as many as accuracy asks.")
-    ] = "auto",
-    tolerance: Annotated[
-        float | None, typer.Option(help="For fast: error of importance at which an automatic pool stops.")
-    ] = None,
-    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat; for fast, of those it estimates.")] = 1000,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats; for fast, how many to be as accurate as.")] = 10,
-    threshold: Annotated[str, typer.Option(help="mean, otsu, triangle or li.")] = "mean",
-    votes: Annotated[Votes, typer.Option(help="Weighted by importance, or not.")] = "weighted",
-    similarity: Annotated[str, typer.Option(help="cosine, linear, polynomial or rbf.")] = "cosine",
-    cells: Annotated[int, typer.Option(min=1, help="Cells a side of a mask's grid.")] = 7,
-    keep: Annotated[float, typer.Option(help="Probability that a cell is kept.")] = 0.5,
-    mask_style: Annotated[Style, typer.Option(help="Whose masks.")] = "relax",
-    spread: Annotated[
+    level: Annotated[
+        float,
+        typer.Option(
+            help="Share of the votes that makes a pixel certainly important: above 0.5, at most 1.", rich_help_panel=HOW
+        ),
+    ] = 0.95,
+    seed: options.Seed = 0,
+    budget: Annotated[
         str,
-        typer.Option(help="What differs between passes: dropout, noise, flips, crops or mc_dropout."),
+        typer.Option(
+            help="Number of masks for each image, in whole blocks, or auto for as many as the accuracy asks.",
+            rich_help_panel=BUDGET,
+        ),
+    ] = "auto",
+    estimator: options.EstimatorOption = "fast",
+    masks: options.Masks = 1000,
+    repeats: options.Repeats = 10,
+    as_json: options.Json = False,
+    device: options.Device = "auto",
+    pool: options.Pool = None,
+    size: options.Size = None,
+    protocol: options.Protocol = "encoder",
+    threshold: Annotated[
+        str,
+        typer.Option(
+            help="Rule that finds the value above which a pixel is important: mean, otsu, triangle or li.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = "mean",
+    votes: Annotated[
+        Votes,
+        typer.Option(
+            help="Whether a vote counts by the pixel's importance (weighted), or all votes alike (binary).",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = "weighted",
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Error of the importance at which an automatic budget stops. By default the error of as many exact "
+            "repeats as --repeats says.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
+    similarity: Annotated[
+        str,
+        typer.Option(help="Kernel that compares codes: cosine, linear, polynomial or rbf.", rich_help_panel=ADVANCED),
+    ] = "cosine",
+    cells: Annotated[int, typer.Option(min=1, help="Cells per side of a mask's grid.", rich_help_panel=ADVANCED)] = 7,
+    keep: Annotated[float, typer.Option(help="Probability that a cell is kept.", rich_help_panel=ADVANCED)] = 0.5,
+    mask_style: Annotated[
+        Style, typer.Option(help="Shape of the masks: RELAX's (the authors') or RISE's.", rich_help_panel=ADVANCED)
+    ] = "relax",
+    perturbation: Annotated[
+        str,
+        typer.Option(
+            help="What changes between the passes of methods without uncertainty of their own: dropout, noise, flips, "
+            "crops or mc_dropout.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = "dropout",
-    passes: Annotated[int, typer.Option(min=2, help="Passes of other methods.")] = 10,
-    samples: Annotated[int | None, typer.Option(min=1, help="Of methods that sample.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Of integrated_gradients.")] = None,
-    baseline: Annotated[str | None, typer.Option(help="What stands for nothing: zero, black or blur.")] = None,
+    passes: options.Passes = 10,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Samples per map, for kernel_shap, lime, smoothgrad, vargrad and gradient_shap.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Points on the path of integrated_gradients.", rich_help_panel=ADVANCED),
+    ] = None,
+    fill: Annotated[
+        str | None,
+        typer.Option(
+            help="What replaces hidden pixels, for methods other than REPEAT and RELAX: mean (the mean colour), black "
+            "or blur.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
     features: Annotated[
-        str | None, typer.Option(help="What kernel_shap and lime take away: squares, superpixels or values.")
+        str | None,
+        typer.Option(
+            help="Parts that kernel_shap and lime hide together: squares, superpixels or values.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
-    channels: Annotated[str | None, typer.Option(help="How channels become one: sum_abs, max_abs or mean.")] = None,
+    channels: Annotated[
+        str | None,
+        typer.Option(
+            help="How the attributions of all channels become one map: sum_abs, max_abs or mean.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="Which pixels make the images like this one? For methods that take it.")
+        Path | None,
+        typer.Option(
+            help="Another image: explain which pixels make the images similar to it. For methods other than REPEAT and "
+            "RELAX.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Share of votes that makes a verdict.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same maps.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[
-        Precision, typer.Option(help="Of the encoder; auto: half on a GPU, where that decides no votes.")
+        Precision,
+        typer.Option(
+            help="Precision of the encoder; auto is half precision on a GPU where that does not change the votes.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = "auto",
     runtime: Annotated[
-        Runtime, typer.Option(help="Of the encoder; auto: ONNX Runtime on a CPU, compiled in long runs on a GPU.")
+        Runtime,
+        typer.Option(
+            help="How the encoder is run; auto is ONNX Runtime on a CPU, and compiled in long runs on a GPU.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = "auto",
-    chunk: Annotated[int | None, typer.Option(min=1, help="Masked copies at once, if not as suits the device.")] = None,
-    data_root: Annotated[Path, typer.Option(help="Where relative image paths are looked up.")] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per image.")] = False,
+    chunk: Annotated[
+        int | None,
+        typer.Option(min=1, help="Masked copies per batch; by default as the device suits.", rich_help_panel=ADVANCED),
+    ] = None,
+    data_root: Annotated[
+        Path, typer.Option(help="Folder that relative paths of images start from.", rich_help_panel=ADVANCED)
+    ] = Path(),
 ) -> None:
-    """Explain images: for each a panel PNG, its maps as .npz and its provenance as .json; and a page of them all."""
+    """Show which pixels of an image an encoder's code depends on, and how sure that is.
+
+    The results folder gets, for each image, a panel (PNG), the maps (.npz) and a record of how they were made (.json),
+    and for all images one page, index.html. An interrupted run goes on when the same command is run again.
+    """
     expect_size(protocol, size)
-    choose("similarity", similarity, KERNELS)
     if not 0.5 < level <= 1:
         raise ConfigurationError(f"level must be above 0.5 and at most 1, not {level}")
+    for name, value, known in (("similarity", similarity, KERNELS), ("perturbation", perturbation, PERTURBATIONS)):
+        choose(name, value, known)
+    if features is not None:
+        choose("features", features, FEATURES)
+    names = split_names(method)
     relax = Relax(
         masks=masks,
         grid=Grid(cells=cells, keep=keep, style=mask_style),
@@ -112,65 +192,45 @@ def explain(
         repeats=repeats,
         threshold=threshold,
         votes=votes,
-        pool=pool_of(pool_size),
+        budget=_budget(budget),
         tolerance=tolerance,
     )
-    by = chosen("spread", spread, PERTURBATIONS)
-    names = expected(method)
     loaded = load_encoder(
         encoder, weights=weights, pool=pool, size=size, device=device, precision=precision, runtime=runtime
     )
-    options = Options(
+    base_options = BaseOptions(
         samples=samples,
         steps=steps,
-        baseline=baseline,
-        features=None if features is None else chosen("features", features, FEATURES),
+        fill=fill,
+        features=None if features is None else FEATURES[features],
         channels=channels,
         reference=None if reference is None else load_image(data_root / reference, loaded, protocol=protocol),
     )
-    methods = named(names, repeat=repeat, relax=relax, options=options, by=by, passes=passes)
-    galleries = [
-        Gallery(
+    settings = MethodSettings(
+        repeat=repeat, relax=relax, options=base_options, by=PERTURBATIONS[perturbation], passes=passes
+    )
+    methods = settings.methods(names)
+    folders = [
+        ResultsFolder(
             folder=out if len(methods) == 1 else out / name.replace(":", "-"),
             encoder=loaded,
-            method=one,
+            method=chosen,
             protocol=protocol,
             level=level,
             seed=seed,
         )
-        for name, one in methods.items()
+        for name, chosen in methods.items()
     ]
-    raise typer.Exit(explain_all(found(images, data_root, out), galleries, out, as_json=as_json))
+    found = find_images([data_root / image for image in images], results=out)
+    print_left_out(found.left_out)
+    raise typer.Exit(explain_all(found.images, folders, out, as_json=as_json))
 
 
-T = TypeVar("T")
-
-
-def chosen(name: str, value: str, known: Mapping[str, T]) -> T:
-    """The one of that name."""
-    choose(name, value, known)
-    return known[value]
-
-
-def pool_of(text: str) -> int | Literal["auto"]:
-    """Return the pool meant."""
+def _budget(text: str) -> int | Literal["auto"]:
+    """Return the budget that an option stands for."""
     if text == "auto":
         return "auto"
     try:
         return int(text)
     except ValueError as error:
-        raise ConfigurationError(f"pool-size must be auto or a whole number, not {shown(text)}") from error
-
-
-def found(images: list[Path], root: Path, out: Path) -> list[Path]:
-    """The files meant: a folder stands for the images in it."""
-    paths: list[Path] = []
-    for path in (root / image for image in images):
-        inside: list[Path] = []
-        if os.path.isdir(path):  # noqa: PTH112 - unlike Path.is_dir, False for a name no file system would take
-            if path.resolve() == out.resolve():
-                raise ConfigurationError(f"{out}: results would lie among the images; choose another --out")
-            with contextlib.suppress(OSError):
-                inside = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        paths.extend(inside or [path])
-    return paths
+        raise ConfigurationError(f"budget must be auto or a whole number, not {shown(text)}") from error

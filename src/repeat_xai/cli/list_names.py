@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from repeat_xai.data.known_datasets import DATASETS
-from repeat_xai.data.poisoned_cifar10 import POISONS
 from repeat_xai.encoders import load_encoder as encoders
+from repeat_xai.experiments.executors.registry import EXECUTORS
 from repeat_xai.methods.method_names import METHODS
-from repeat_xai.metrics import METRICS
+from repeat_xai.metrics import KINDS, METRICS
 
 
 class Kind(StrEnum):
@@ -21,11 +21,18 @@ class Kind(StrEnum):
     methods = "methods"
     metrics = "metrics"
     datasets = "datasets"
+    executors = "executors"
 
 
 def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
     """List what can be asked for by name."""
-    known = {Kind.encoders: encoders.names, Kind.methods: methods, Kind.metrics: metrics, Kind.datasets: datasets}
+    known = {
+        Kind.encoders: encoders.names,
+        Kind.methods: methods,
+        Kind.metrics: metrics,
+        Kind.datasets: datasets,
+        Kind.executors: executors,
+    }
     for line in known[kind]():
         typer.echo(line)
 
@@ -41,17 +48,29 @@ def methods() -> list[str]:
 
 
 def metrics() -> list[str]:
-    """A line a metric: which way is better, what it needs, and whose it is."""
-    columns = "{:<22}{:<9}{:<7}{}"
-    lines = [columns.format("metric", "better", "needs", "citation")]
-    return lines + [columns.format(m.name, m.better, m.needs, m.citation) for m in METRICS.values()]
+    """Return a line for each metric, by kind: which direction is better, what it needs and what it measures."""
+    columns = "{:<22}{:<9}{:<17}{}"
+    lines = []
+    for kind, heading in KINDS.items():
+        lines += [heading, "", columns.format("metric", "better", "needs", "measures")]
+        for metric in METRICS.values():
+            if isinstance(metric, kind):
+                source = f" ({metric.citation})" if metric.citation else ""
+                lines.append(columns.format(metric.name, metric.better, metric.needs, metric.description + source))
+        lines.append("")
+    return lines[:-1]
 
 
 def datasets() -> list[str]:
     """A line a dataset, in its own words."""
-    lines = [f"{name:<20}{opener.__doc__}" for name, opener in DATASETS.items()]
-    lines += [f"cifar10+{name:<12}the same images under a poison" for name in POISONS]
-    return [*lines, f"{'FOLDER':<20}any folder of images"]
+    lines = [f"{name:<20}{dataset.description}" for name, dataset in DATASETS.items()]
+    lines.append(f"{'cifar10+FILE':<20}CIFAR-10 under a poison of your own: a file of poisoned images or noise")
+    return [*lines, f"{'FOLDER':<20}the images in any folder and the folders below it"]
+
+
+def executors() -> list[str]:
+    """Return a line for each executor: its name, and where it makes rows."""
+    return [f"{name:<20}{entry.description}" for name, entry in EXECUTORS.items()]
 
 
 NOTES = (

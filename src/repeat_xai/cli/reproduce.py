@@ -12,26 +12,28 @@ from repeat_xai.cli.evaluate import network_of
 from repeat_xai.cli.executor_options import (
     AddressOption,
     CheckOption,
-    PlaceOption,
+    ExecutorOption,
     RowsOption,
     WorkersOption,
-    executing,
+    running_executor,
+    worker_device,
 )
 from repeat_xai.cli.explain_progress import interruptible
 from repeat_xai.cli.row_progress import filled
 from repeat_xai.cli.write_results import told
 from repeat_xai.errors import ConfigurationError, RepeatError, choose
 from repeat_xai.experiments.campaign import Campaign
+from repeat_xai.experiments.executors.executor import Placement
+from repeat_xai.experiments.paper.figure_request import FigureRequest
 from repeat_xai.experiments.paper.presets import PRESETS
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
-from repeat_xai.experiments.paper.reproduction import Reproduction, Stock
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
+from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.files.atomic import sweep
-from repeat_xai.output.page import expect_free
-from repeat_xai.output.paper_figures import drawn
-from repeat_xai.output.paper_figures.figure_request import Asked
+from repeat_xai.files.atomic import remove_old_drafts
+from repeat_xai.output.page import expect_replaceable_page
+from repeat_xai.output.paper_figures import write_figure
 from repeat_xai.output.results_folder import Printed
 
 
@@ -58,7 +60,7 @@ def reproduce(
     download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
     check: CheckOption = "time",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    executor: PlaceOption = "local",
+    executor: ExecutorOption = "local",
     workers: WorkersOption = None,
     ray_address: AddressOption = None,
     rows: RowsOption = None,
@@ -69,7 +71,7 @@ def reproduce(
             for entry in kind.values():
                 typer.echo(f"{entry.name:<24}{entry.where:<41}{entry.title}")
         return
-    expect_free(out)
+    expect_replaceable_page(out)
     asked = [*TABLES, *FIGURES] if names == ["all"] else names
     for name in asked:
         choose("table or figure", name, {**TABLES, **FIGURES})
@@ -86,16 +88,16 @@ def reproduce(
         draws=draws,
         seed=seed,
     )
-    worker = Worker(device=device if executor == "local" else "cpu", root=data_root, download=download, check=check)
-    sweep(out)
+    worker = Worker(device=worker_device(executor, device), root=data_root, download=download, check=check)
+    remove_old_drafts(out)
     for network in reproduction.networks:
         worker.encoder(network)
-    stock = Stock(worker)
-    sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], stock)
-    here = worker if executor == "local" else Worker(device=device, root=data_root, check=check)
+    available = Availability(worker)
+    sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], available)
+    here = worker if worker.device == device else Worker(device=device, root=data_root, check=check)
     drawings = [
-        Asked(entry=entry, network=network, preset=chosen, worker=here, images=images, seed=seed)
-        for entry, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], stock)
+        FigureRequest(figure=figure, network=network, preset=chosen, worker=here, images=images, seed=seed)
+        for figure, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], available)
     ]
     campaign = Campaign(
         sheets=sheets,
@@ -103,14 +105,14 @@ def reproduce(
         images=images,
         at_most=True,
         seed=seed,
-        store=Store(rows or out / "rows"),
+        store=RowStore(rows or out / "rows"),
         worker=worker,
     )
-    missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in stock.missing]
+    missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in available.missing]
     for line in missing:
         typer.echo(f"repeat-xai: not run in {line}", err=True)
     with interruptible():
-        with executing(executor, worker, device=device, workers=workers, address=ray_address) as chosen_executor:
+        with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
             failed = filled(campaign, chosen_executor)
         pictures, undrawn = _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
         told(
@@ -125,15 +127,15 @@ def reproduce(
     raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
 
 
-def _drawn(drawings: list[Asked], out: Path) -> tuple[list[Printed], list[str]]:
+def _drawn(drawings: list[FigureRequest], out: Path) -> tuple[list[Printed], list[str]]:
     """Draw them all, and tell of each; and why some could not be."""
     made, failed = [], []
     for drawing in drawings:
-        typer.echo(f"repeat-xai: drawing {drawing.entry.name}, {drawing.network.label}", err=True)
+        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.network.label}", err=True)
         try:
-            made.append(drawn(drawing, out))
+            made.append(write_figure(drawing, out))
             typer.echo(f"{made[-1].picture}: {made[-1].title}")
         except RepeatError as error:
-            failed.append(f"{drawing.entry.name}, {drawing.network.label}: {error}")
+            failed.append(f"{drawing.figure.name}, {drawing.network.label}: {error}")
             typer.echo(f"repeat-xai: {failed[-1]}", err=True)
     return made, failed

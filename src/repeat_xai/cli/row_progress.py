@@ -14,9 +14,9 @@ from rich.text import Text
 
 from repeat_xai.errors import in_one_line
 from repeat_xai.experiments.campaign import Campaign
-from repeat_xai.experiments.making_rows import Executor, Work
-from repeat_xai.experiments.probe import Cost, cost, first_of
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.executors.executor import Executor, Work
+from repeat_xai.experiments.making_rows import EstimatedCost, estimate_cost, split_first_images
+from repeat_xai.experiments.store.row_schema import Row
 
 STAMP = re.compile(r" \((\d+ bytes, \d+|sha256 [0-9a-f-]+)\)$")
 """The part of an image's key that tells whether the image has changed."""
@@ -28,7 +28,7 @@ def filled(campaign: Campaign, executor: Executor) -> int:
     """Make the missing rows, one image of each setting first; return how many failed or are gone again."""
     work = campaign.missing()
     typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.rows:,} rows to make", err=True)
-    first, rest = first_of(work)
+    first, rest = split_first_images(work)
     awaited = {campaign.worker.keys(*one)[0]: len(every.numbers) for one, every in zip(first, work, strict=True)}
     probed, failed = [], 0
     with _bar(_rows(work)) as tell:
@@ -38,7 +38,7 @@ def filled(campaign: Campaign, executor: Executor) -> int:
             if (many := awaited.pop(row.key, None)) is not None:
                 probed.append((row, many))
                 if not awaited:
-                    _foretell(cost(probed, at_once=executor.at_once))
+                    _foretell(estimate_cost(probed, concurrency=executor.concurrency))
     if failed:
         typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them anew", err=True)
     lost = _rows(campaign.missing()) - failed
@@ -48,7 +48,7 @@ def filled(campaign: Campaign, executor: Executor) -> int:
     return failed + max(0, lost)
 
 
-def _foretell(whole: Cost) -> None:
+def _foretell(whole: EstimatedCost) -> None:
     if whole.seconds > LONG:
         length = timedelta(seconds=round(whole.seconds))
         line = f"{whole.rows:,} rows, {whole.calls:,} encoder calls, about {length} in all"

@@ -2,75 +2,103 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from repeat_xai.cli.explain import found
-from repeat_xai.cli.explain_progress import expect_size, filled, interruptible, tell_of_page
-from repeat_xai.data.images import Protocol
+from repeat_xai.cli import options
+from repeat_xai.cli.explain_progress import (
+    expect_size,
+    fill_with_progress,
+    interruptible,
+    print_left_out,
+    print_page,
+    share_decided,
+)
+from repeat_xai.cli.options import OUTPUT, WHAT
+from repeat_xai.data.image_files import find_images
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.errors import choose
 from repeat_xai.methods.provenance import configuration
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
-from repeat_xai.output.page import expect_free, screened
-from repeat_xai.output.results_folder import Gallery
-from repeat_xai.output.screening import ranked, scored, statement, write
+from repeat_xai.output.page import expect_replaceable_page, write_screen_page
+from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
+from repeat_xai.output.screening import screen_images, statement
 
 
 def screen(
     images: Annotated[
         list[Path], typer.Argument(metavar="FOLDER…", readable=False, help="Folders of images, or image files.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
     reference: Annotated[
-        list[Path] | None, typer.Option(help="Images the encoder is known to know; may be given several times.")
+        list[Path] | None,
+        typer.Option(
+            help="Images that the encoder is known to handle well, to compare with; may be given several times.",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
-    encoder: Annotated[
-        str, typer.Option(help="efficientnet_lite0, torchvision:NAME, timm:NAME, hf:NAME or onnx:FILE.")
-    ] = "efficientnet_lite0",
-    weights: Annotated[
-        str | None, typer.Option(help="Local safetensors file or state dict; 'random' for an untrained network.")
-    ] = None,
-    pool: Annotated[str | None, typer.Option(help="Which tensor is the representation.")] = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
-    protocol: Annotated[
-        Protocol, typer.Option(help="The encoder's own preprocessing, or the paper's: squeezed to 224×224.")
-    ] = "encoder",
-    aggregate: Annotated[
-        str, typer.Option(help="A map's uncertainty in a number: mean, median, top, entropy.")
-    ] = "mean",
-    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
-    repeats: Annotated[int, typer.Option(min=1, help="How many repeats to be as accurate as.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same scores.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    encoder: options.Encoder = "efficientnet_lite0",
+    weights: options.Weights = None,
+    masks: options.Masks = 1000,
+    repeats: options.Repeats = 10,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    device: options.Device = "auto",
+    pool: options.Pool = None,
+    size: options.Size = None,
+    protocol: options.Protocol = "encoder",
+    aggregate: options.Aggregate = "mean",
 ) -> None:
-    """Rank images by how uncertain the encoder is about them: a table, a page, a contact sheet, a panel for each."""
+    """Rank images by how uncertain REPEAT's maps of them are, to find those that the encoder does not know.
+
+    The results folder gets a table (CSV and Parquet), a page, a sheet of the most and the least uncertain images, and a
+    panel for each image. An interrupted run goes on when the same command is run again.
+    """
     choose("aggregate", aggregate, AGGREGATES)
-    expect_free(out)
+    expect_replaceable_page(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
-    gallery = Gallery(
+    folder = ResultsFolder(
         folder=out / "images",
         encoder=load_encoder(encoder, weights=weights, pool=pool, size=size, device=device),
         method=method,
         protocol=protocol,
         seed=seed,
     )
-    known = replace(gallery, folder=out / "reference")
-    paths, others = found(images, Path(), out), found(reference or [], Path(), out)
-    with interruptible():
-        outcomes = filled(paths, gallery, as_json=False)
-        beside = filled(others, known, as_json=False) if others else []
-        reference_scores = scored(beside, aggregate=aggregate)
-        result = ranked(scored(outcomes, aggregate=aggregate), reference_scores, seed=seed)
-        about = {"method": configuration(method), "encoder": gallery.encoder.name, "aggregate": aggregate, "seed": seed}
-        table = write(result, out, about)
-        typer.echo(f"{statement(result)}: {table}")
-        failed = [outcome.error for outcome in (*outcomes, *beside) if outcome.error is not None]
-        tell_of_page(screened(result, reference_scores, out, failed=failed))
-    raise typer.Exit(1 if failed else 0)
+    known = replace(folder, folder=out / "reference")
+    found = find_images(images, results=out, excluded=reference or ())
+    others = find_images(reference or (), results=out)
+    print_left_out((*found.left_out, *others.left_out))
+    about = {"method": configuration(method), "encoder": folder.encoder.name, "aggregate": aggregate, "seed": seed}
+
+    def json_line(outcome: ImageOutcome) -> dict[str, Any]:
+        """Return what `--json` says of an image that was explained."""
+        assert outcome.files is not None
+        explanation = outcome.files.explanation()
+        return {
+            "image": str(outcome.path),
+            "reference": outcome.files.panel.parent == known.folder,
+            "uncertainty": AGGREGATES[aggregate](explanation.known_uncertainty).item(),
+            "share_decided": share_decided(explanation, folder.level),
+            "panel": str(outcome.files.panel),
+        }
+
+    line = json_line if as_json else None
+    with (
+        interruptible(),
+        closing(fill_with_progress(found.images, folder, json_line=line)) as outcomes,
+        closing(fill_with_progress(others.images, known, json_line=line)) as reference_outcomes,
+    ):
+        result, reference_scores, failures, table = screen_images(
+            outcomes, reference_outcomes, out, total=len(found.images), aggregate=aggregate, seed=seed, about=about
+        )
+        if not as_json:
+            typer.echo(f"{statement(result)}: {table}")
+        print_page(write_screen_page(result, reference_scores, out, failed=failures), as_json=as_json)
+    raise typer.Exit(1 if failures else 0)

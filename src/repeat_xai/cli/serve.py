@@ -1,4 +1,4 @@
-"""`repeat-xai serve`."""
+"""The command `repeat-xai serve`."""
 
 from __future__ import annotations
 
@@ -6,40 +6,76 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai import app as room
+from repeat_xai import app as web_app
+
+ENCODERS = "Encoders"
+ADDRESS = "Address"
+ACCESS = "Access from other machines"
 
 
 def serve(
     encoder: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[=WEIGHTS]", help="An encoder to choose from, the first of them at first; repeatable."
+            metavar="NAME[=WEIGHTS]",
+            rich_help_panel=ENCODERS,
+            help="Offer this encoder in the app, before efficientnet_lite0, which is always offered. WEIGHTS is a file "
+            "of weights, or 'random' for an untrained network. May be repeated; the first one is chosen at first.",
         ),
     ] = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    host: Annotated[str, typer.Option(help="Address to serve on; by default this machine alone can reach it.")] = (
-        "127.0.0.1"
-    ),
+    size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            rich_help_panel=ENCODERS,
+            help="Use square inputs with this side, in pixels, in place of the encoder's own size.",
+        ),
+    ] = None,
+    device: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=ENCODERS, help="Run the encoders on this device: auto, cpu or cuda. auto prefers a GPU."
+        ),
+    ] = "auto",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0, max=65535, rich_help_panel=ADDRESS, help="Serve the app on this port. 0 chooses one that is free."
+        ),
+    ] = 7860,
+    browser: Annotated[
+        bool,
+        typer.Option("--browser/--no-browser", rich_help_panel=ADDRESS, help="Open the app in a browser once it runs."),
+    ] = True,
+    host: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=ACCESS,
+            help="Serve the app on this address. By default only this machine can reach the app; 0.0.0.0 lets in every "
+            "machine that can reach this one.",
+        ),
+    ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME[:PORT]",
-            help="A further name that browsers reach the app by, such as that of a server in front of it; repeatable.",
+            rich_help_panel=ACCESS,
+            help="Answer requests for this name as well, such as that of a web server in front of the app. "
+            "May be repeated.",
         ),
     ] = None,
     token: Annotated[
         bool,
         typer.Option(
             "--token/--no-token",
-            help="Ask browsers for the token in the printed address, where other machines can reach the app.",
+            rich_help_panel=ACCESS,
+            help="Let in only browsers that open the printed address, which holds a secret token. This applies where "
+            "other machines can reach the app.",
         ),
     ] = True,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve on; 0: any that is free.")] = 7860,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in a browser.")] = True,
 ) -> None:
-    """The app: upload a photo, choose encoder and method, and watch the explanation get better in a browser."""
-    room.serve(
+    """Serve the app: upload a photo, choose an encoder and a method, and watch the explanation form in a browser."""
+    web_app.serve(
         list(dict.fromkeys((*(encoder or ()), "efficientnet_lite0"))),
         size=size,
         device=device,
@@ -48,5 +84,5 @@ def serve(
         allow_hosts=allow_host or (),
         token=token,
         browser=browser,
-        told=typer.echo,
+        announce=typer.echo,
     )

@@ -8,10 +8,12 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from repeat_xai.cli.explain_progress import tell_of_page
+from repeat_xai.cli.explain_progress import print_page
+from repeat_xai.cli.row_progress import STAMP
+from repeat_xai.errors import in_one_line
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.output.campaign_results import figures, record, tables
-from repeat_xai.output.page import Written, tabulated
+from repeat_xai.output.page import FailedRow, NamedTable, write_tables_page
 from repeat_xai.output.results_folder import Printed
 from repeat_xai.output.tables import on_screen
 
@@ -35,8 +37,28 @@ def told(
     screen = Console()
     for table in made:
         (screen if screen.is_terminal else Console(width=WIDE)).print(on_screen(table))
-    named = [Written(sheet.name, table) for sheet, table in zip(campaign.sheets, made, strict=True)]
+    named = [NamedTable(sheet.name, table) for sheet, table in zip(campaign.sheets, made, strict=True)]
     drawn = [*pictures, *figures(campaign.sheets, found, out)]
     about = record(out, asked, campaign)
     typer.echo(f"tables and figures: {out}")
-    tell_of_page(tabulated(named, drawn, out, title=title, missing=missing, about=about))
+    failures = _failed_rows(campaign)
+    page = write_tables_page(named, drawn, out, title=title, missing=missing, failures=failures, about=about)
+    print_page(page)
+
+
+def _failed_rows(campaign: Campaign) -> list[FailedRow]:
+    """Return the rows of the campaign that failed, each once, with the reason but without the image in it."""
+    numbers = campaign.numbers
+    keys = [campaign.worker.keys(s, numbers[s.dataset][: s.first]) for s in campaign.settings]
+    rows = campaign.store.rows({key for of_setting in keys for key in of_setting})
+    return [
+        FailedRow(
+            image=STAMP.sub("", row.image),
+            dataset=row.dataset,
+            encoder=row.encoder,
+            method=row.method or row.measure,
+            reason=row.failure.replace(in_one_line(row.image), "").lstrip(": "),
+        )
+        for row in rows.values()
+        if row.failure is not None
+    ]

@@ -1,1 +1,1 @@
-"""Images and datasets: files of any kind are turned into pictures that an encoder can be shown."""
+"""Images and datasets: files of many formats become images that an encoder can be shown."""

@@ -1,4 +1,4 @@
-"""Pictures that are known by their content, so that one that changes is noticed even if its time and size stay."""
+"""Keys of images that include a digest of their content, so that a change is noticed even if size and time stay."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Literal, final, overload
 
 from repeat_xai.data.dataset import Dataset, Sample
 from repeat_xai.errors import RepeatError
-from repeat_xai.files.atomic import opened
+from repeat_xai.files.reading import open_regular
 
 Check = Literal["time", "content"]
-"""How a changed picture is noticed: by the size and time of change of its file, or by its content."""
+"""How a changed image is noticed: by the size and time of change of its file, or by its content."""
 
 
-def by_content(dataset: Dataset) -> Dataset:
-    """Return the same pictures, each with a digest of its content in its key."""
+def with_content_keys(dataset: Dataset) -> Dataset:
+    """Return the same dataset, with a digest of each image's content in its key."""
     return replace(dataset, keys=_ContentKeys(dataset))
 
 
 @final
 class _ContentKeys(Sequence[str]):
-    """The keys of a dataset's pictures. A picture is read when its key is first needed, so most are never read."""
+    """The keys of a dataset's images, each computed when it is first needed: most images are then never read."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -38,29 +38,29 @@ class _ContentKeys(Sequence[str]):
     def __getitem__(self, number: slice) -> list[str]: ...
     def __getitem__(self, number: int | slice) -> str | list[str]:
         if isinstance(number, slice):
-            return [self[each] for each in range(len(self))[number]]
+            return [self[index] for index in range(len(self))[number]]
         if number not in self._keys:
             self._keys[number] = f"{self._dataset.keys[number]} (sha256 {_digest(self._dataset, number)})"
         return self._keys[number]
 
 
 def _digest(dataset: Dataset, number: int) -> str:
-    """Return the beginning of the SHA-256 of a picture and its mask, or a dash if it cannot be read."""
+    """Return the first digits of the SHA-256 of an image and its segmentation, or a dash if it cannot be read."""
     try:
         return _digest_of(dataset[number])
     except (RepeatError, OSError):
-        return "-"  # its row will say why
+        return "-"  # the image's row will name the error
 
 
 def _digest_of(sample: Sample) -> str:
     content = hashlib.sha256()
     if isinstance(sample.picture, Path):
-        with opened(sample.picture) as file:
+        with open_regular(sample.picture) as file:
             while part := file.read(2**20):
                 content.update(part)
     else:
         picture = sample.picture
         content.update(repr((picture.mode, picture.size)).encode() + picture.tobytes())
-    if sample.mask is not None:
-        content.update(sample.mask.tobytes())
+    if sample.segmentation is not None:
+        content.update(sample.segmentation.tobytes())
     return content.hexdigest()[:16]

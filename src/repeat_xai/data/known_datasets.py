@@ -1,72 +1,124 @@
-"""The paper's datasets, by torchvision's own readers, laid out as torchvision has them."""
+"""The registry of datasets by name. Their files are laid out as torchvision has them, and read by its own readers."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
 
-from repeat_xai.data.dataset import Dataset, Sample
-from repeat_xai.data.poisons import ARRAYS
+from repeat_xai.data.cifar10 import CIFAR10_DATASETS
+from repeat_xai.data.dataset import Dataset, NamedDataset, Sample
 from repeat_xai.errors import ConfigurationError, ImageError, OutputError
-from repeat_xai.files.arrays import read_arrays
-from repeat_xai.files.atomic import expect_regular
+from repeat_xai.files.reading import expect_regular
 
 VOID = 255
-"""In VOC's masks: neither object nor background."""
-FARTHEST = 2
-"""Sides of the picture that a corner of an object may lie off, in COCO: some lie outside by a fraction of a pixel."""
+"""Class in VOC's segmentations of pixels that are neither object nor background."""
+MAX_OUTLINE_DISTANCE = 2
+"""Largest coordinate of an outline in COCO, in sides of the photo: a few outlines go a little beyond the photo, but one
+far outside would crash pycocotools."""
 
 
 def voc(root: Path, *, download: bool) -> Dataset:
-    """PASCAL VOC 2012, the validation set of segmentation: photos with the pixels of their objects."""
+    """Open the validation set for segmentation of PASCAL VOC 2012."""
     from torchvision.datasets import VOCSegmentation
 
-    found = VOCSegmentation(root, year="2012", image_set="val", download=download)
+    photos = VOCSegmentation(root, year="2012", image_set="val", download=download)
 
     def load(number: int) -> Sample:
-        _expect_files(found.images[number], found.masks[number])
-        picture, classes = found[number]
-        labels = np.asarray(classes)
-        return Sample(picture=picture, mask=(labels > 0) & (labels != VOID))
+        _expect_files(photos.images[number], photos.masks[number])
+        picture, segmentation = photos[number]
+        classes = np.asarray(segmentation)
+        return Sample(picture=picture, segmentation=(classes > 0) & (classes != VOID))
 
-    return Dataset(name="voc", keys=[Path(path).stem for path in found.images], load=load)
+    return Dataset(name="voc", keys=[Path(path).stem for path in photos.images], load=load)
 
 
 def coco(root: Path, *, download: bool) -> Dataset:
-    """MS-COCO 2017: photos with the pixels of their objects, crowds left out."""
+    """Open the training set of MS-COCO 2017; crowds do not count as objects."""
     from torchvision.datasets import CocoDetection
 
     if download:
-        raise ConfigurationError("coco: cannot be downloaded; put train2017 and annotations in DATA_ROOT/coco")
+        raise ConfigurationError("coco: cannot be downloaded; put train2017 and annotations into coco in the data root")
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # pycocotools tells how long it takes
-            notes = root / "coco/annotations/instances_train2017.json"
-            found = CocoDetection(root / "coco/train2017", str(notes))
+        with contextlib.redirect_stdout(io.StringIO()):  # pycocotools prints how long it takes
+            annotations = root / "coco/annotations/instances_train2017.json"
+            photos = CocoDetection(root / "coco/train2017", str(annotations))
     except ModuleNotFoundError as error:
         raise ConfigurationError("coco needs pycocotools; pip install 'repeat-xai[coco]'") from error
 
     def load(number: int) -> Sample:
-        _expect_files(root / "coco/train2017" / found.coco.imgs[found.ids[number]]["file_name"])
-        picture, objects = found[number]
-        mask = np.zeros((picture.height, picture.width), dtype=bool)
-        for thing in objects:
-            if not thing["iscrowd"]:
-                _expect_outline_of(picture, thing["segmentation"], found.coco.imgs[thing["image_id"]])
-                mask |= found.coco.annToMask(thing).astype(bool)
-        return Sample(picture=picture, mask=mask)
+        _expect_files(root / "coco/train2017" / photos.coco.imgs[photos.ids[number]]["file_name"])
+        picture, annotated = photos[number]
+        segmentation = np.zeros((picture.height, picture.width), dtype=bool)
+        for annotation in annotated:
+            if not annotation["iscrowd"]:
+                record = photos.coco.imgs[annotation["image_id"]]
+                _expect_outline_of(picture, annotation["segmentation"], record)
+                segmentation |= photos.coco.annToMask(annotation).astype(bool)
+        return Sample(picture=picture, segmentation=segmentation)
 
-    return Dataset(name="coco", keys=[str(number) for number in found.ids], load=load)
+    return Dataset(name="coco", keys=[str(number) for number in photos.ids], load=load)
+
+
+def eurosat(root: Path, *, download: bool) -> Dataset:
+    """Open EuroSAT."""
+    from torchvision.datasets import EuroSAT
+
+    photos = EuroSAT(root, download=download)
+
+    def load(number: int) -> Sample:
+        _expect_files(photos.samples[number][0])
+        picture, label = photos[number]
+        return Sample(picture=picture, label=label)
+
+    return Dataset(name="eurosat", keys=[Path(path).stem for path, _ in photos.samples], load=load)
+
+
+def fashionmnist(root: Path, *, download: bool) -> Dataset:
+    """Open the test set of FashionMNIST."""
+    from torchvision.datasets import FashionMNIST
+
+    pictures = FashionMNIST(root, train=False, download=download)
+
+    def load(number: int) -> Sample:
+        picture, label = pictures[number]
+        return Sample(picture=picture, label=label)
+
+    return Dataset(name="fashionmnist", keys=[f"test-{number}" for number in range(len(pictures))], load=load)
+
+
+DATASETS: dict[str, NamedDataset] = {
+    "voc": NamedDataset(
+        title="PASCAL VOC",
+        description="PASCAL VOC 2012, the validation set for segmentation: photos with the pixels of their objects",
+        open=voc,
+    ),
+    "coco": NamedDataset(
+        title="MS-COCO",
+        description="MS-COCO 2017, the training set: photos with the pixels of their objects, without crowds",
+        open=coco,
+    ),
+    "eurosat": NamedDataset(
+        title="EuroSAT", description="EuroSAT: satellite images of 64×64 pixels in ten classes", open=eurosat
+    ),
+    "fashionmnist": NamedDataset(
+        title="FashionMNIST",
+        description="FashionMNIST, the test set: grey pictures of clothes of 28×28 pixels in ten classes",
+        open=fashionmnist,
+    ),
+    **CIFAR10_DATASETS,
+}
+"""The datasets by name. The command line, `repeat-xai list datasets`, its errors and the captions of figures read this
+registry, so adding a dataset takes a function that opens it and an entry here."""
 
 
 def _expect_files(*paths: str | Path) -> None:
-    """Refuse a FIFO or a device in the place of a picture: torchvision would wait for it without end."""
+    """Raise an ImageError if a FIFO or a device is in the place of an image: torchvision would wait for it forever."""
     for path in paths:
         try:
             expect_regular(Path(path))
@@ -74,72 +126,15 @@ def _expect_files(*paths: str | Path) -> None:
             raise ImageError(str(error)) from error
 
 
-def _expect_outline_of(picture: PIL.Image.Image, outline: Any, about: Mapping[str, Any]) -> None:
-    """Refuse an object's outline that is not of this picture: pycocotools would crash the process with it."""
+def _expect_outline_of(picture: PIL.Image.Image, outline: Any, record: Mapping[str, Any]) -> None:
+    """Raise an ImageError if an object's outline does not fit its photo: pycocotools would crash the process."""
     size = [picture.height, picture.width]
-    if [about["height"], about["width"]] != size:
-        raise ImageError(f"{about['file_name']}: the annotations are of a picture of another size than {size}")
-    if isinstance(outline, dict):
+    if [record["height"], record["width"]] != size:
+        raise ImageError(f"{record['file_name']}: its annotations are for a photo of another size than {size}")
+    if isinstance(outline, dict):  # lengths of runs of pixels, with the size of the photo
         fits = outline["size"] == size
-    else:
-        farthest = FARTHEST * max(size)
-        fits = all(-farthest <= place <= farthest for polygon in outline for place in polygon)
+    else:  # polygons, each a list of coordinates
+        farthest = MAX_OUTLINE_DISTANCE * max(size)
+        fits = all(-farthest <= coordinate <= farthest for polygon in outline for coordinate in polygon)
     if not fits:
-        raise ImageError(f"{about['file_name']}: the annotations have an object that lies outside of the picture")
-
-
-def eurosat(root: Path, *, download: bool) -> Dataset:
-    """EuroSAT: satellite images of 64×64 pixels."""
-    from torchvision.datasets import EuroSAT
-
-    found = EuroSAT(root, download=download)
-
-    def load(number: int) -> Sample:
-        _expect_files(found.samples[number][0])
-        return _labelled(*found[number])
-
-    return Dataset(name="eurosat", keys=[Path(path).stem for path, _ in found.samples], load=load)
-
-
-def fashionmnist(root: Path, *, download: bool) -> Dataset:
-    """FashionMNIST, the test set: grey pictures of clothes, 28×28 pixels."""
-    from torchvision.datasets import FashionMNIST
-
-    found = FashionMNIST(root, train=False, download=download)
-    keys = [f"test-{number}" for number in range(len(found))]
-    return Dataset(name="fashionmnist", keys=keys, load=lambda number: _labelled(*found[number]))
-
-
-def cifar10(root: Path, *, download: bool) -> Dataset:
-    """CIFAR-10, the training set: `cifar10/clean.npz` with `images` and `labels`, or torchvision's own files."""
-    images, labels = cifar10_arrays(root, download=download)
-    return from_arrays("cifar10", images, labels)
-
-
-def cifar10_arrays(root: Path, *, download: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Images [n, 32, 32, 3] and labels."""
-    from torchvision.datasets import CIFAR10
-
-    packed = root / "cifar10/clean.npz"
-    if packed.is_file() and not download:
-        arrays = read_arrays(packed, ARRAYS)
-        return arrays["images"], arrays["labels"]
-    found = CIFAR10(root, download=download)
-    return found.data, np.asarray(found.targets)
-
-
-def from_arrays(name: str, images: np.ndarray, labels: np.ndarray) -> Dataset:
-    """Images [n, h, w, 3] in uint8."""
-    keys = [f"{n} ({hashlib.sha256(image.tobytes()).hexdigest()[:12]})" for n, image in enumerate(images)]
-
-    def load(number: int) -> Sample:
-        return _labelled(PIL.Image.fromarray(images[number]), int(labels[number]))
-
-    return Dataset(name=name, keys=keys, load=load)
-
-
-def _labelled(picture: PIL.Image.Image, label: int) -> Sample:
-    return Sample(picture=picture, label=label)
-
-
-DATASETS: dict[str, Callable[..., Dataset]] = {f.__name__: f for f in (voc, coco, eurosat, fashionmnist, cifar10)}
+        raise ImageError(f"{record['file_name']}: its annotations have an object that lies outside of the photo")

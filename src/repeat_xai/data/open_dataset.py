@@ -1,38 +1,66 @@
-"""Datasets by name: the paper's, CIFAR-10 under a poison, or any folder of images."""
+"""Functions that turn the name of a dataset into the dataset, and into words for captions."""
 
 from __future__ import annotations
 
+import difflib
+import os
+from functools import partial
 from pathlib import Path
 
-from repeat_xai.data.content_keys import Check, by_content
-from repeat_xai.data.dataset import Dataset, Sample
-from repeat_xai.data.image_folder import SUFFIXES, folder
+from repeat_xai.data.cifar10 import poisoned_cifar10
+from repeat_xai.data.content_keys import Check, with_content_keys
+from repeat_xai.data.dataset import Dataset, OpenDataset
+from repeat_xai.data.image_files import image_folder
 from repeat_xai.data.known_datasets import DATASETS
-from repeat_xai.data.poisoned_cifar10 import POISONS, poisoned
 from repeat_xai.errors import ConfigurationError, reason
 
-__all__ = ["DATASETS", "POISONS", "SUFFIXES", "Check", "Dataset", "Sample", "opened"]
+
+def open_dataset(name: str, *, root: Path, download: bool = False, check: Check = "time") -> Dataset:
+    """Return the dataset of a name.
+
+    `name` is a name in `DATASETS`, `cifar10+FILE` for CIFAR-10 under a poison of your own, or the path of a folder of
+    images. `root` is the folder in which the named datasets lie; those that are missing are fetched if `download`.
+    `check` says how a changed image of a folder is noticed: by the time and size of its file, or by its content.
+    """
+    dataset = _open(name, root=root, download=download, stamped=check == "time")
+    return with_content_keys(dataset) if check == "content" else dataset
 
 
-def opened(name: str, *, root: Path, download: bool = False, check: Check = "time") -> Dataset:
-    """Return the dataset of this name: `voc`, `cifar10+tap`, or the path of a folder of images."""
-    dataset = _opened(name, root=root, download=download, stamped=check == "time")
-    return by_content(dataset) if check == "content" else dataset
+def dataset_title(name: str) -> str:
+    """Return the words by which captions name a dataset; a folder is called by its own name.
+
+    >>> dataset_title("voc"), dataset_title("cifar10+tap"), dataset_title("/photos/cats")
+    ('PASCAL VOC', 'CIFAR-10 under TAP', 'cats')
+    """
+    if name in DATASETS:
+        return DATASETS[name].title
+    clean, _, file = name.partition("+")
+    return f"{DATASETS[clean].title} under {Path(file).stem}" if clean in DATASETS and file else Path(name).name
 
 
-def _opened(name: str, *, root: Path, download: bool, stamped: bool) -> Dataset:
-    clean, _, poison = name.partition("+")
-    if name not in DATASETS and not (clean == "cifar10" and poison):
-        if Path(name).is_dir():
-            return folder(Path(name), stamped=stamped)
-        raise ConfigurationError(
-            f"unknown dataset '{name}'; give a folder of images or one of: {', '.join(DATASETS)}, "
-            f"{', '.join(f'cifar10+{poison}' for poison in POISONS)}"
-        )
+def _open(name: str, *, root: Path, download: bool, stamped: bool) -> Dataset:
+    clean, _, file = name.partition("+")
+    opener: OpenDataset
+    if name in DATASETS:
+        opener = DATASETS[name].open
+    elif clean == "cifar10" and os.path.isfile(file):  # noqa: PTH113 - unlike Path.is_file, no error for a long name
+        opener = partial(poisoned_cifar10, file)
+    elif os.path.isdir(name):  # noqa: PTH112 - likewise
+        return image_folder(Path(name), stamped=stamped)
+    else:
+        raise ConfigurationError(f"unknown dataset '{name}'; {_suggestion(name)}")
     try:
-        return poisoned(poison, root=root, download=download) if poison else DATASETS[name](root, download=download)
+        return opener(root, download=download)
     except ConfigurationError:
         raise
-    except Exception as error:  # torchvision and pycocotools meet damaged files with errors of every kind
-        where = f"not found under {root} ({reason(error)})"
-        raise ConfigurationError(f"{name}: {where}; say where it is by --data-root, or add --download") from error
+    except Exception as error:  # torchvision and pycocotools raise errors of many classes for damaged files
+        raise ConfigurationError(
+            f"{name}: not found under {root} ({reason(error)}); give another data root, or download it"
+        ) from error
+
+
+def _suggestion(name: str) -> str:
+    """Return what may be written in place of an unknown name, the nearest names first."""
+    nearest = difflib.get_close_matches(name, DATASETS)
+    question = f"did you mean {' or '.join(nearest)}? " if nearest else ""
+    return f"{question}give a folder of images, cifar10+FILE for poisoned images, or one of: {', '.join(DATASETS)}"

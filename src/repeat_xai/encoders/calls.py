@@ -1,8 +1,4 @@
-"""Counting encoder calls: one image that goes through an encoder is one call.
-
-Encoders report their calls here, and whoever wants to know of them listens: a progress bar, or the meter whose count
-becomes part of an explanation's provenance. Neither is passed through the functions in between.
-"""
+"""Encoder calls are counted where they are made: one image through the encoder is one call."""
 
 from __future__ import annotations
 
@@ -12,70 +8,70 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-Listener = Callable[[int], None]
-_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+Counter = Callable[[int], None]
+_counters: ContextVar[tuple[Counter, ...]] = ContextVar("counters", default=())
 
 
-def count_calls(calls: int) -> None:
-    """Report to every listener that this many images have gone through an encoder."""
-    for listener in _listeners.get():
-        listener(calls)
+def add_calls(calls: int) -> None:
+    """Report that this many images have gone through an encoder."""
+    for counter in _counters.get():
+        counter(calls)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Give the listener the number of images of every encoder call made inside the block.
+def counting(counter: Counter) -> Iterator[None]:
+    """Call `counter` with the number of images at each encoder call in the block.
 
-    >>> calls = []
-    >>> with listening(calls.append):
-    ...     count_calls(64)
-    >>> calls
+    >>> numbers = []
+    >>> with counting(numbers.append):
+    ...     add_calls(64)
+    >>> numbers
     [64]
     """
-    token = _listeners.set((*_listeners.get(), listener))
+    token = _counters.set((*_counters.get(), counter))
     try:
         yield
     finally:
-        _listeners.reset(token)
+        _counters.reset(token)
 
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Report no encoder call made inside the block: used for trials, which are no part of a method's cost.
+    """Count no encoder calls in the block.
 
-    >>> calls = []
-    >>> with listening(calls.append), uncounted():
-    ...     count_calls(64)
-    >>> calls
+    >>> numbers = []
+    >>> with counting(numbers.append), uncounted():
+    ...     add_calls(64)
+    >>> numbers
     []
     """
-    token = _listeners.set(())
+    token = _counters.set(())
     try:
         yield
     finally:
-        _listeners.reset(token)
+        _counters.reset(token)
 
 
 @dataclass
 class Meter:
-    """The number of encoder calls, and the time, since the meter was started."""
+    """Encoder calls made, and seconds spent, since its start."""
 
     started: float = field(default_factory=time.perf_counter)
     calls: int = 0
 
     def add(self, calls: int) -> None:
-        """Add encoder calls to the count."""
+        """Add encoder calls."""
         self.calls += calls
 
     @property
     def seconds(self) -> float:
-        """Seconds since the meter was started."""
+        """Seconds since the start."""
         return time.perf_counter() - self.started
 
 
 @contextmanager
 def metering() -> Iterator[Meter]:
-    """Count the encoder calls made inside the block."""
+    """Count the encoder calls made in the block."""
     meter = Meter()
-    with listening(meter.add):
+    with counting(meter.add):
         yield meter

@@ -21,7 +21,7 @@ from repeat_xai.encoders.huggingface_model import MODEL_POOLS, pooled_model
 from repeat_xai.encoders.torch_encoder import IMAGENET, TorchEncoder, imagenet, on_device
 from repeat_xai.encoders.weights import describe_weights
 from repeat_xai.errors import ConfigurationError, EncoderError, choose, reason
-from repeat_xai.files.atomic import read_json
+from repeat_xai.files.reading import read_json
 from repeat_xai.types import Preprocessing
 
 TWO_TOWERS = ("clip", "siglip")
@@ -195,7 +195,7 @@ def _expect_own_files(folder: Path) -> None:
     homes = [home, home.parent.parent / "blobs"] if home.parent.name == "snapshots" else [home]
     names = [entry.name for entry in home.iterdir()] if (home / "config.json").exists() else []
     for path in (*home.glob("*config.json"), *home.glob("*.index.json")):
-        content = read_json(path, most=MAX_JSON_BYTES)
+        content = read_json(path, max_bytes=MAX_JSON_BYTES)
         weight_map = content.get("weight_map", {})
         names += weight_map.values() if isinstance(weight_map, dict) else ()
         names += (content["transformers_weights"],) if content.get("transformers_weights") else ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import torch
 from torch import Tensor
 
-from repeat_xai.encoders.calls import count_calls
+from repeat_xai.encoders.calls import add_calls
 from repeat_xai.encoders.codes import features_of
 from repeat_xai.encoders.onnx_files import files_of
 from repeat_xai.encoders.pooling import POOLS, pool_features
@@ -62,7 +62,7 @@ class OnnxEncoder:
             return pool_features(features, self.pool, prefix_tokens=int(self.pool == "cls"))
 
         codes = features_of(run, self.name, device=self.device)
-        count_calls(len(images))
+        add_calls(len(images))
         return codes
 
     def _features(self, images: Tensor) -> Tensor:

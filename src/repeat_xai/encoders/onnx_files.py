@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from repeat_xai.errors import EncoderError, OutputError, reason
-from repeat_xai.files.atomic import opened
+from repeat_xai.files.reading import open_regular
 
 if TYPE_CHECKING:
     import onnx
@@ -28,7 +28,7 @@ def files_of(path: Path) -> list[Path]:
     import onnx
 
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > MAX_PROTOBUF_BYTES:
                 raise EncoderError(f"{path}: is larger than 2 GiB; keep its tensors in further files")
             network = onnx.ModelProto.FromString(file.read())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from repeat_xai.encoders.calls import count_calls, uncounted
+from repeat_xai.encoders.calls import add_calls, uncounted
 from repeat_xai.encoders.codes import features_of, plain_tensor
 from repeat_xai.encoders.pooling import PooledNetwork
 from repeat_xai.encoders.torch_state import generators_restored, settings_restored
@@ -76,7 +76,7 @@ class TorchEncoder:
                 return self.module(images.to(device, self.dtype, copy=True))  # it may write into its input
 
         codes = features_of(run, self.name, device=device)
-        count_calls(len(images))
+        add_calls(len(images))
         return codes.detach().clone()  # it may keep what it returns, and write into that at its next call
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from repeat_xai.errors import EncoderError, OutputError, reason
-from repeat_xai.files.atomic import opened
+from repeat_xai.files.reading import open_regular
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "teacher", "student")
 """Keys under which training scripts save the weights."""
@@ -32,7 +32,7 @@ HARMLESS_BYTES = 2**20
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file or a torch state dict by name; refuse a pickle that would run code."""
     try:
-        with opened(path) as file:
+        with open_regular(path) as file:
             size, start = os.fstat(file.fileno()).st_size, file.read(9)
             if not size:
                 raise EncoderError(f"{path}: the file of weights is empty; copy it again")
@@ -69,7 +69,7 @@ def describe_weights(weights: str | Path | None, *, default: str = "") -> str:
         tensors = sorted(weights.glob("*.safetensors")) or sorted(weights.glob("*.bin"))
         return " and ".join(describe_weights(file) for file in (weights / "config.json", *tensors))
     if isinstance(weights, Path):
-        with opened(weights) as file:
+        with open_regular(weights) as file:
             return f"{weights.name} (sha256 {hashlib.file_digest(file, 'sha256').hexdigest()[:16]})"
     return weights or default
 

@@ -1,12 +1,12 @@
-"""How many masks: bounds on N for |R − E R| < t with probability 1 − δ, for the importance (1/N) Σ s·M.
+"""Bounds on the number N of masks for which |R − E R| < t with probability 1 − δ, for R = (1/N) Σ s·M.
 
     paper        (b − a) ln(2/δ) / 2t²                        Theorem 2 as printed
     mcdiarmid    (max(b, 0) − min(a, 0))² ln(2/δ) / 2t²       what its proof supports
-    empirical    (z σ / t)²                                    the central limit theorem with the deviation seen
+    empirical    (z σ / t)²                                    the central limit theorem with the measured deviation
 
 Similarities lie in [a, b]. The printed bound lacks a square, and it uses the range of s where the summand is s·M with
-M in [0, 1], whose range reaches to zero. The empirical number is no bound: it holds for large N, and is what a user
-who has measured σ, the deviation of s·M at the most variable pixel, really needs.
+M in [0, 1], whose range includes zero. The empirical number is no bound, but holds for large N. It is the useful one
+for a user who has measured σ, the standard deviation of s·M at the most variable pixel.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from torch import Tensor
 from repeat_xai.engine.batches import Plan
 from repeat_xai.engine.kernels import Cosine, Kernel
 from repeat_xai.engine.masks import Basis, Grid
-from repeat_xai.engine.scheduler import Estimate, only, stream
+from repeat_xai.engine.scheduler import Estimate, run_estimates
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Image
+from repeat_xai.types import Encoder, Image, Task, result_of
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 
 def paper(*, low: float, high: float, error: float, risk: float) -> int:
-    """Theorem 2 as printed; too few masks for the promise it makes.
+    """Return the number of masks of Theorem 2 as printed, which are too few for what it promises.
 
     >>> paper(low=0.5, high=0.84, error=0.035, risk=0.05)
     512
@@ -43,7 +43,7 @@ def paper(*, low: float, high: float, error: float, risk: float) -> int:
 
 
 def mcdiarmid(*, low: float, high: float, error: float, risk: float) -> int:
-    """The bound that McDiarmid's inequality gives, with the range of s·M.
+    """Return the number of masks by McDiarmid's inequality, with the range of s·M.
 
     >>> mcdiarmid(low=0.5, high=0.84, error=0.035, risk=0.05)
     1063
@@ -53,7 +53,7 @@ def mcdiarmid(*, low: float, high: float, error: float, risk: float) -> int:
 
 
 def empirical(*, deviation: float, error: float, risk: float) -> int:
-    """Masks that make the standard error small enough, given the deviation of s·M.
+    """Return the number of masks that make the standard error small enough, given the deviation of s·M.
 
     >>> empirical(deviation=0.35, error=0.035, risk=0.05)
     385
@@ -65,12 +65,12 @@ def empirical(*, deviation: float, error: float, risk: float) -> int:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimilarityRange:
-    """Similarities between images and their masked copies: the figures behind a budget."""
+    """Similarities between images and their masked copies, on which the bounds depend."""
 
     low: float
     high: float
     deviation: float
-    """Of s·M at the most variable pixel of any image, at most: M² ≤ M is used."""
+    """Upper limit of the standard deviation of s·M at the most variable pixel of any image, from M² ≤ M."""
     similarities: Float[Tensor, "images masks"]
 
 
@@ -84,7 +84,7 @@ def similarity_range(
     chunk: int | None = None,
     seed: int,
 ) -> SimilarityRange:
-    """Measure how alike images stay under random masks, as the paper's appendix figure 1 does."""
+    """Measure how similar images stay under random masks, as in figure 1 of the paper's appendix."""
 
     def estimate(basis: Basis, image: Image) -> Estimate[tuple[Tensor, float]]:
         values, sums = [], torch.zeros((), device=encoder.device)
@@ -94,20 +94,23 @@ def similarity_range(
             sums = sums + basis.sums(draws, torch.stack((s, s**2), 1))
         first, second = basis.maps(sums) / masks
         deviation = (second - first**2).amax().clamp_min(0).sqrt()
-        read = yield torch.cat((*values, deviation[None]))
-        return read[:-1], read[-1].item()
+        on_host = yield torch.cat((*values, deviation[None]))
+        return on_host[:-1], on_host[-1].item()
 
     plan = Plan(grid, similarity, chunk, masks + 1)
-    pairs = [only(iter((found,))) for found in stream(encoder, images, estimate, plan)]
-    found, deviations = [s for s, _ in pairs], [deviation for _, deviation in pairs]
-    if not found:
+    results = [result_of(answer) for answer in run_estimates(encoder, map(Task, images), estimate, plan)]
+    if not results:
         raise ConfigurationError("give at least one image to measure similarities on")
-    every = torch.stack(found)
+    similarities = torch.stack([values for values, _ in results])
     return SimilarityRange(
-        low=every.min().item(), high=every.max().item(), deviation=max(deviations), similarities=every
+        low=similarities.min().item(),
+        high=similarities.max().item(),
+        deviation=max(deviation for _, deviation in results),
+        similarities=similarities,
     )
 
 
 def _check(low: float, high: float, error: float, risk: float) -> None:
+    """Refuse numbers for which there is no bound."""
     if not low <= high or error <= 0 or not 0 < risk < 1:
-        raise ConfigurationError(f"no budget for low={low}, high={high}, error={error}, risk={risk}")
+        raise ConfigurationError(f"no bound for low={low}, high={high}, error={error}, risk={risk}")

@@ -1,8 +1,8 @@
-"""Half precision, where it does not decide the votes.
+"""Half precision is used where its rounding does not change the votes.
 
-Rounding moves each similarity by some δ. Votes come from how similarities differ between masks, so what counts is δ
-against their spread: a trained encoder's similarities spread a hundred times wider than half precision's rounding, an
-untrained one's do not. δ is measured once, on masked copies of a made-up image, in both precisions.
+Rounding moves each similarity by some δ. Votes depend on how similarities differ between masks, so δ is compared with
+their standard deviation: for a trained encoder that is about a hundred times larger than the rounding of half
+precision, for an untrained one it is not. δ is measured once, on masked copies of a made-up image, in both precisions.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from torch import Tensor
 from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.engine.kernels import Kernel
 from repeat_xai.engine.masks import Basis, Draws
-from repeat_xai.engine.runtimes import HALVES, Batch, eager, remembered
+from repeat_xai.engine.runtimes import HALVES, MaskedBatch, eager, remembered
 from repeat_xai.errors import ConfigurationError, lacks_memory
 from repeat_xai.types import Encoder
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-LIMIT = 0.1
-"""Rounding above this share of the similarities' spread decides votes."""
-COPIES, AT_ONCE = 32, 11
+MAX_ROUNDING = 0.1
+"""Largest share of the similarities' standard deviation that rounding may have."""
+COPIES, COPIES_PER_BATCH = 32, 11
 
 
 class Rounding(NamedTuple):
@@ -33,38 +33,39 @@ class Rounding(NamedTuple):
 
     dtype: torch.dtype
     error: float = 0.0
-    """δ, as a standard deviation; 0 in the encoder's own precision."""
+    """Standard deviation of δ; 0 in the encoder's own precision."""
 
 
 def rounding(encoder: Encoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
-    """The precision asked for; by default the first half that does no harm on a GPU, or else the encoder's own."""
+    """Return the precision to use: the requested one or, on a GPU, the first half precision that does no harm."""
     own = Rounding(encoder.dtype)
     if not isinstance(encoder, TorchEncoder):
         return own
-    asked = encoder.precision
-    if asked == "auto" and (encoder.device.type != "cuda" or encoder.dtype != torch.float32):
+    requested = encoder.precision
+    if requested == "auto" and (encoder.device.type != "cuda" or encoder.dtype != torch.float32):
         return own
-    if asked != "auto" and getattr(torch, asked) not in HALVES:
-        return Rounding(getattr(torch, asked))
+    if requested != "auto" and getattr(torch, requested) not in HALVES:
+        return Rounding(getattr(torch, requested))
     question = f"rounding {basis.grid} {similarity} {shape}"
     return remembered(encoder, question, lambda: _measured(encoder, basis, similarity, shape))
 
 
 def _measured(encoder: TorchEncoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
-    asked = encoder.precision
-    wanted = HALVES if asked == "auto" else (getattr(torch, asked),)
+    """Measure δ for each half precision that may be used, and return the first that is fine enough."""
+    requested = encoder.precision
+    candidates = HALVES if requested == "auto" else (getattr(torch, requested),)
     try:
         exact = _similarities(encoder, encoder.dtype, basis, similarity, shape)
-    except Exception:  # whatever is wrong with the encoder is said when it is asked in earnest
-        return Rounding(encoder.dtype if asked == "auto" else wanted[0])
-    for dtype in wanted:
+    except Exception:  # the encoder's next, real call reports the error
+        return Rounding(encoder.dtype if requested == "auto" else candidates[0])
+    for dtype in candidates:
         try:
             error = float((_similarities(encoder, dtype, basis, similarity, shape) - exact).std())
-        except Exception as failure:  # a module may meet a precision it was not made for in any way
-            if asked != "auto" and not lacks_memory(failure):
-                raise ConfigurationError(f"{encoder.name} does not run in {asked}; use float32") from failure
+        except Exception as failure:  # a module may fail in any way in a precision it was not made for
+            if requested != "auto" and not lacks_memory(failure):
+                raise ConfigurationError(f"{encoder.name} does not run in {requested}; use float32") from failure
             continue
-        if asked != "auto" or error <= LIMIT * float(exact.std()):
+        if requested != "auto" or error <= MAX_ROUNDING * float(exact.std()):
             return Rounding(dtype, error)
     return Rounding(encoder.dtype)
 
@@ -72,14 +73,15 @@ def _measured(encoder: TorchEncoder, basis: Basis, similarity: Kernel, shape: to
 def _similarities(
     encoder: TorchEncoder, dtype: torch.dtype, basis: Basis, similarity: Kernel, shape: torch.Size
 ) -> Float[Tensor, " masks"]:
+    """Return the similarities of masked copies of a made-up image, encoded in this precision."""
     coarse = torch.randn(1, shape[0], 16, 16, generator=torch.Generator().manual_seed(0))
     image = F.interpolate(coarse, shape[1:], mode="bilinear").to(encoder.device, dtype)
     draws = basis.draw(seed=0, start=0, stop=1 + COPIES)
     codes = []
-    for start in range(0, 1 + COPIES, AT_ONCE):
-        grids, shifts = (part[start : start + AT_ONCE] for part in draws)
+    for start in range(0, 1 + COPIES, COPIES_PER_BATCH):
+        grids, shifts = (part[start : start + COPIES_PER_BATCH] for part in draws)
         number = torch.arange(start, start + len(grids), device=encoder.device)
-        batch = Batch(image, torch.zeros_like(number), number == 0, Draws(grids.to(dtype), shifts))
+        batch = MaskedBatch(image, torch.zeros_like(number), number == 0, Draws(grids.to(dtype), shifts))
         codes.append(eager(encoder, dtype).run(batch, basis))
     whole, *_ = every = torch.cat(codes).double()
     return similarity(whole, every[1:])

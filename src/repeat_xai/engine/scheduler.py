@@ -1,8 +1,8 @@
-"""Estimates that ask how alike images stay under masks, answered for many images at once.
+"""The scheduler measures how similar images stay under masks, for many images at once.
 
-An estimate is a generator: it yields masks and is sent similarities, on the encoder's device; or yields a tensor and is
-sent it on the host, and ends so, lest it leave unread what may be wrong with its image. While one image waits to be
-read, others keep the device busy.
+An estimate is a generator that is run for one image. It yields masks and is sent their similarities, which stay on the
+encoder's device; or it yields a tensor and is sent it on the host. Its last yield must be a tensor, so that error flags
+are read with it. While one image waits for its tensor, others keep the device busy.
 """
 
 from __future__ import annotations
@@ -11,83 +11,100 @@ import math
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Generic, NamedTuple, TypeVar, final
 
 import torch
 from torch import Tensor
 
-from repeat_xai.engine.batches import Engine, Plan, Question, Subject
+from repeat_xai.engine.batches import Engine, Plan, Progress, Question, Subject
 from repeat_xai.engine.masks import Basis, Draws
-from repeat_xai.engine.precision import LIMIT
-from repeat_xai.engine.runtimes import spent
+from repeat_xai.engine.precision import MAX_ROUNDING
+from repeat_xai.engine.runtimes import add_spent_time
 from repeat_xai.errors import EncoderError, RepeatError, lacks_memory
-from repeat_xai.types import Encoder, Image, expect, expect_encoder
+from repeat_xai.types import Answer, Encoder, Image, Task, expect, expect_encoder
 
-S = TypeVar("S")
+__all__ = ["Estimate", "Progress", "replay", "run_estimates"]
+
 T = TypeVar("T")
 Estimate = Generator[Draws | Tensor, Tensor, T]
-SAME = 8
-"""Codes no further apart than so many rounding errors are the same code."""
+SAME_CODE = 8
+"""Codes that differ by no more than this many rounding errors count as the same code."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Answer(Generic[T]):
-    """What came of one image, and what it cost."""
-
-    image: Image
-    result: T | RepeatError
-    calls: int = 0
-    seconds: float = 0.0
-    """Since the answer before, without the time it took to make the encoder ready."""
-    ran: Mapping[str, Any] = field(default_factory=dict)
-    """How the encoder was run."""
-
-    def to(self, made: Callable[[T], S]) -> Answer[S]:
-        """With something made of the result, if there is one."""
-        result = self.result if isinstance(self.result, RepeatError) else made(self.result)
-        return Answer(image=self.image, result=result, calls=self.calls, seconds=self.seconds, ran=self.ran)
-
-
-def stream(
-    encoder: Encoder, images: Iterable[Image], estimate: Callable[[Basis, Image], Estimate[T]], plan: Plan
+def run_estimates(
+    encoder: Encoder,
+    tasks: Iterable[Task],
+    estimate: Callable[[Basis, Image], Estimate[T]],
+    plan: Plan,
+    progress: Progress | None = None,
 ) -> Iterator[Answer[T]]:
-    """Every image by its estimate, in order; one that fails does so alone."""
+    """Yield an answer for each task, in order; an image that cannot be explained is answered with its error.
 
-    def shape(image: Image) -> torch.Size:
-        if not isinstance(image, Image):
-            expect(encoder, image)
-        return image.pixels.shape
+    `progress` is called with the similarities of masked copies, in the order of their masks, as they are measured.
+    """
+    shape: torch.Size | None = None
+
+    def shape_of(task: Task) -> torch.Size | None:
+        """Return the shape of the task's image; a task without one goes along with the images before it."""
+        nonlocal shape
+        if isinstance(task.image, Image):
+            shape = task.image.pixels.shape
+        elif task.image is not None and not isinstance(task.image, RepeatError):
+            expect(encoder, task.image)
+        return shape
 
     expect_encoder(encoder)
-    for size, group in groupby(images, key=shape):
-        yield from _line(encoder, size, estimate, plan, group)
+    for size, group in groupby(tasks, key=shape_of):
+        if size is None:
+            yield from (_without_image(task) for task in group)
+        else:
+            yield from _same_shape(encoder, size, estimate, plan, progress, group)
 
 
-def _line(
+def replay(estimate: Estimate[T], similarity: Tensor) -> T:
+    """Return the result of an estimate whose similarities are already known, in the order of its masks."""
+    used = 0
+    asked = next(estimate)
+    while True:
+        answer = asked
+        if isinstance(asked, Draws):
+            answer = similarity[used : used + len(asked.grids)]
+            used += len(asked.grids)
+        assert isinstance(answer, Tensor)
+        try:
+            asked = estimate.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+
+def _same_shape(
     encoder: Encoder,
     shape: torch.Size,
     estimate: Callable[[Basis, Image], Estimate[T]],
     plan: Plan,
-    images: Iterator[Image],
+    progress: Progress | None,
+    tasks: Iterator[Task],
 ) -> Iterator[Answer[T]]:
+    """Answer tasks whose images have one shape; where the encoder cannot be used, all of them with that error."""
     try:
-        engine = Engine(encoder, shape, plan)
+        engine = Engine(encoder, shape, plan, progress)
     except EncoderError as error:
-        failure = error  # the name `error` ends with this block, before the first answer is asked for
-        return (Answer(image=image, result=failure) for image in images)
-    return _Line(engine, estimate).answers(images)
+        failure = error  # `error` is deleted at the end of this block, before the first answer is requested
+        return (
+            Answer(task=task, result=failure) if isinstance(task.image, Image) else _without_image(task)
+            for task in tasks
+        )
+    return _Pipeline(engine, estimate).answers(tasks)
 
 
-def only(answers: Iterator[Answer[T]]) -> T:
-    """The one result, or the reason why there is none."""
-    (found,) = answers
-    if isinstance(found.result, RepeatError):
-        raise found.result
-    return found.result
+def _without_image(task: Task) -> Answer[Any]:
+    """Answer a task that holds an error, or nothing, in place of an image."""
+    assert not isinstance(task.image, Image)
+    return Answer(task=task, result=task.image)
 
 
 @final
@@ -95,86 +112,104 @@ def only(answers: Iterator[Answer[T]]) -> T:
 class _Job(Generic[T]):
     """An image under way."""
 
-    image: Image
+    task: Task
     started: float
     subject: Subject
     estimate: Estimate[T]
-    spread: float = math.inf
-    """Of its similarities."""
+    deviation: float = math.inf
+    """Standard deviation of its similarities."""
+    movement: float = math.nan
+    """Mean of 1 − cosine between its code and those of its masked copies."""
     result: T | RepeatError | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the photo."""
+        assert isinstance(self.task.image, Image)
+        return self.task.image.photo.name
 
 
 class _Reading(NamedTuple):
-    """A tensor on its way to the host, with what is noted of its image."""
+    """A tensor on its way to the host, with the error flags of its image."""
 
     job: _Job[Any]
     value: Tensor
-    notes: Tensor
+    flags: Tensor
     arrived: torch.cuda.Event | None
 
 
 @final
-class _Line(Generic[T]):
-    """Images of one shape, several of them under way where the device would else wait."""
+class _Pipeline(Generic[T]):
+    """Runs the estimates of images of one shape, several at once where the device would otherwise wait."""
 
     def __init__(self, engine: Engine, estimate: Callable[[Basis, Image], Estimate[T]]) -> None:
         self.engine, self.estimate = engine, estimate
         self.on_gpu = engine.device.type == "cuda"
-        self.asked: dict[Question, _Job[T]] = {}
+        self.waiting: dict[Question, _Job[T]] = {}
         self.readings: deque[_Reading] = deque()
 
     @property
     def width(self) -> int:
-        """Images under way: on a GPU enough to fill a batch while as many are read."""
+        """Images under way at once: on a GPU enough to fill a batch while as many are read."""
         return 2 * self.engine.images + 2 if self.on_gpu else 1
 
-    def answers(self, images: Iterator[Image]) -> Iterator[Answer[T]]:
-        """In the order of the images."""
-        jobs: deque[_Job[T]] = deque()
-        before, prepared = time.perf_counter(), self.engine.preparing
+    def answers(self, tasks: Iterator[Task]) -> Iterator[Answer[T]]:
+        """Yield the answers in the order of the tasks."""
+        jobs: deque[_Job[T] | Task] = deque()
+        previous, prepared = time.perf_counter(), self.engine.preparing
         while True:
-            while len(jobs) < self.width and (image := next(images, None)) is not None:
-                jobs.append(self._begin(image))
+            while len(jobs) < self.width and (task := next(tasks, None)) is not None:
+                jobs.append(self._begin(task))
             if not jobs:
                 return
-            while jobs[0].result is None:
+            job = jobs[0]
+            if isinstance(job, Task):
+                jobs.popleft()
+                yield _without_image(job)
+                continue
+            while job.result is None:
                 self._work()
-            job, now = jobs.popleft(), time.perf_counter()
-            seconds = now - max(before, job.started) - (self.engine.preparing - prepared)
-            spent(self.engine.encoder, seconds)
+            jobs.popleft()
+            now = time.perf_counter()
+            seconds = now - max(previous, job.started) - (self.engine.preparing - prepared)
+            add_spent_time(self.engine.encoder, seconds)
             yield self._answer(job, seconds)
-            before, prepared = time.perf_counter(), self.engine.preparing
+            previous, prepared = time.perf_counter(), self.engine.preparing
 
-    def _begin(self, image: Image) -> _Job[T]:
-        started = time.perf_counter()
-        job = _Job(image, started, self.engine.subject(image), self.estimate(self.engine.basis, image))
+    def _begin(self, task: Task) -> _Job[T] | Task:
+        """Start the estimate of an image; return a task without an image as it is."""
+        if not isinstance(task.image, Image):
+            return task
+        started, image = time.perf_counter(), task.image
+        job = _Job(task, started, self.engine.subject(image), self.estimate(self.engine.basis, image))
         if not image.pixels.any():
             blank = "blank, every pixel is the mean colour, so masking changes nothing"
-            job.result = EncoderError(f"{image.photo.name}: {blank}")
+            job.result = EncoderError(f"{job.name}: {blank}")
         else:
             self._go_on(job, None)
         return job
 
     def _work(self) -> None:
-        """Encode a batch, unless it would not be full and something can be read that may fill it."""
+        """Encode a batch, unless it would not be full and a tensor can be read whose estimate may fill it."""
         if self.readings and self.engine.waiting < self.engine.chunk:
             reading = self.readings.popleft()
             if reading.arrived is not None:
                 reading.arrived.synchronize()
-            self._go_on(reading.job, reading.value, reading.notes)
+            self._go_on(reading.job, reading.value, reading.flags)
             return
         for question in self.engine.launch():
-            job = self.asked.pop(question)
+            job = self.waiting.pop(question)
             if question.failure is not None:
                 job.result = question.failure
             else:
-                self._go_on(job, torch.cat(question.answers), None if self.on_gpu else torch.stack(job.subject.notes))
+                flags = None if self.on_gpu else torch.stack(job.subject.flags)
+                self._go_on(job, torch.cat(question.answers), flags)
 
-    def _go_on(self, job: _Job[T], value: Tensor | None, notes: Tensor | None = None) -> None:
-        """Hand an estimate what it asked for, and take its next question."""
+    def _go_on(self, job: _Job[T], value: Tensor | None, flags: Tensor | None = None) -> None:
+        """Send an estimate what it asked for, and take its next question or its result."""
         try:
-            if notes is not None:
-                self._check(job, *notes.tolist())
+            if flags is not None:
+                self._check(job, *flags.tolist())
             asked = next(job.estimate) if value is None else job.estimate.send(value)
         except StopIteration as stop:
             job.result = stop.value
@@ -183,43 +218,48 @@ class _Line(Generic[T]):
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not lacks_memory(error):
                 raise
-            job.result = EncoderError(f"{job.image.photo.name}: out of memory beside the encoder; use smaller images")
+            job.result = EncoderError(f"{job.name}: out of memory beside the encoder; use smaller images")
         else:
             if isinstance(asked, Draws):
-                self.asked[self.engine.ask(job.subject, asked)] = job
+                self.waiting[self.engine.ask(job.subject, asked)] = job
             else:
                 self.readings.append(self._read(job, asked))
 
     def _read(self, job: _Job[T], value: Tensor) -> _Reading:
-        notes = torch.stack(job.subject.notes).to("cpu", non_blocking=True)
-        here = value.to("cpu", non_blocking=True)
+        """Begin to copy a tensor to the host, without waiting for it."""
+        flags = torch.stack(job.subject.flags).to("cpu", non_blocking=True)
+        on_host = value.to("cpu", non_blocking=True)
         arrived = torch.cuda.current_stream(value.device).record_event() if self.on_gpu else None
-        return _Reading(job, here, notes, arrived)
+        return _Reading(job, on_host, flags, arrived)
 
-    def _check(self, job: _Job[T], grain: float, apart: float, total: float, squares: float) -> None:
-        """Refuse to explain from codes that say nothing."""
+    def _check(
+        self, job: _Job[T], grain: float, difference: float, total: float, squares: float, movement: float
+    ) -> None:
+        """Refuse codes that are not finite or do not depend on the image."""
         name, count = self.engine.encoder.name, job.subject.calls - 1
-        if not math.isfinite(apart):
+        if not math.isfinite(difference):
             raise EncoderError(f"{name}: returns NaN or infinite codes; check its weights and precision")
         if not math.isfinite(total):
             raise EncoderError("the similarity gives NaN or infinite numbers")
-        if count > 1 and apart <= SAME * grain:
+        if count > 1 and difference <= SAME_CODE * grain:
             raise EncoderError(
-                f"{job.image.photo.name}: every masked copy has the same code; {name} ignores its input, "
+                f"{job.name}: every masked copy has the same code; {name} ignores its input, "
                 "or the masks keep too little of it"
             )
         mean = total / count
-        job.spread = max(0.0, squares / count - mean * mean) ** 0.5
+        job.deviation = max(0.0, squares / count - mean * mean) ** 0.5
+        job.movement = movement / count
 
     def _answer(self, job: _Job[T], seconds: float) -> Answer[T]:
+        """Return the answer for a finished image; warn where half precision was too coarse for it."""
         assert job.result is not None
         precision = str(self.engine.rounding.dtype).removeprefix("torch.")
-        if self.engine.rounding.error > LIMIT * job.spread:
-            name = job.image.photo.name
-            warnings.warn(f"{name}: {precision} is too coarse, rounding decides votes; use float32", stacklevel=2)
+        if self.engine.rounding.error > MAX_ROUNDING * job.deviation:
+            warnings.warn(f"{job.name}: {precision} is too coarse, rounding decides votes; use float32", stacklevel=2)
         ran = {
             "runtime": " and ".join(self.engine.runtimes),
             "precision": precision,
             "prepared_seconds": round(self.engine.preparing, 3),
+            "code_movement": job.movement,
         }
-        return Answer(image=job.image, result=job.result, calls=job.subject.calls, seconds=seconds, ran=ran)
+        return Answer(task=job.task, result=job.result, calls=job.subject.calls, seconds=seconds, ran=ran)

@@ -1,6 +1,6 @@
-"""Whether an encoder gives an image the same code at every call, wherever in a batch and beside whatever others.
+"""Whether an encoder gives an image the same code at every call, in any batch and beside any other images.
 
-Every method takes that for granted: it lays a difference of codes to what it has done to the image.
+Every method relies on that: it attributes a difference between codes to the change it made to the image.
 """
 
 from __future__ import annotations
@@ -22,76 +22,75 @@ from repeat_xai.engine.runtimes import remembered
 from repeat_xai.errors import EncoderError
 from repeat_xai.types import Encoder
 
-NOTICED = 1e-2
-"""A share of the difference between the codes of two images below which noise changes no map to speak of."""
-ROUNDING = 100
-"""Rounding errors of the largest value, below which a difference is no noise but the order of sums."""
+NOISE_SHARE = 1e-2
+"""Noise below this share of the difference between the codes of two images hardly changes a map."""
+ROUNDING_ERRORS = 100
+"""A difference of fewer rounding errors of the largest value comes from the order of sums, and is no noise."""
 
 
-class Conduct(NamedTuple):
-    """How an encoder behaves, on its device."""
+class Behaviour(NamedTuple):
+    """How an encoder behaves on its device."""
 
     device: torch.device
-
     steady: bool = True
     """Whether the same image has the same code, up to rounding."""
     draws: bool = False
     """Whether it touches torch's or numpy's global generators of random numbers."""
 
     @contextmanager
-    def apart(self) -> Iterator[None]:
-        """Run the encoder in the block without a trace in torch's settings nor, if it draws, in the generators."""
+    def isolated(self) -> Iterator[None]:
+        """Run the encoder in the block so that torch's settings and, if it draws, the generators stay as they are."""
         with settings_restored(), generators_restored(self.device) if self.draws else nullcontext():
             yield
 
 
-def conduct_of(encoder: Encoder, shape: torch.Size) -> Conduct:
-    """Return how the encoder behaves on images of this shape, and warn of one whose codes are not steady.
+def behaviour_of(encoder: Encoder, shape: torch.Size) -> Behaviour:
+    """Return how the encoder behaves on images of this shape, and warn if its codes are not steady.
 
-    It is found out once, by four made-up images, which count as no encoder calls.
+    This is tried once for each shape, with four made-up images that do not count as encoder calls.
     """
-    if getattr(encoder, "stochastic", False):  # it says so itself
-        return Conduct(encoder.device)
-    found = remembered(encoder, f"conduct {list(shape)}", lambda: _observed(encoder, shape))
-    if not found.steady:
+    if getattr(encoder, "stochastic", False):  # its codes are random on purpose
+        return Behaviour(encoder.device)
+    behaviour = remembered(encoder, f"behaviour {list(shape)}", lambda: _observed(encoder, shape))
+    if not behaviour.steady:
         warnings.warn(
             f"{encoder.name}: gives one image different codes from call to call or from batch to batch; maps of every "
             "method hold that noise and cannot be made again: switch off its dropout, noise or batch statistics",
             stacklevel=2,
         )
-    return found
+    return behaviour
 
 
-def _observed(encoder: Encoder, shape: torch.Size) -> Conduct:
-    """Encode an image twice: first of two, and later last of two, beside another."""
+def _observed(encoder: Encoder, shape: torch.Size) -> Behaviour:
+    """Encode one image twice: first in a batch of two, then last in another batch of two."""
     images = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0)).to(encoder.device, encoder.dtype)
     with uncounted(), generators_restored(encoder.device):
         before = _generators(encoder.device)
-        found = [_codes(encoder, images[list(pair)]) for pair in ((0, 1), (2, 0))]
+        first, second = (_codes(encoder, images[list(pair)]) for pair in ((0, 1), (2, 0)))
         draws = _generators(encoder.device) != before
-    first, second = found
     if first is None or second is None:
-        return Conduct(encoder.device, draws=draws)
+        return Behaviour(encoder.device, draws=draws)
     if first.shape != second.shape:
         raise EncoderError(f"{encoder.name}: returns codes of {first.shape[1]} values, then of {second.shape[1]}")
     eps = max(torch.finfo(first.dtype).eps, torch.finfo(encoder.dtype).eps)
     first, second = first.double(), second.double()
-    apart = float((first[0] - second[1]).abs().amax())
-    noise = max(NOTICED * float((first[0] - first[1]).abs().amax()), ROUNDING * eps * float(first.abs().amax()))
-    return Conduct(encoder.device, steady=not apart > noise, draws=draws)
+    difference = float((first[0] - second[1]).abs().amax())
+    between_images = float((first[0] - first[1]).abs().amax())
+    noise = max(NOISE_SHARE * between_images, ROUNDING_ERRORS * eps * float(first.abs().amax()))
+    return Behaviour(encoder.device, steady=not difference > noise, draws=draws)
 
 
 def _codes(encoder: Encoder, images: Tensor) -> Tensor | None:
-    """The codes of the images; None where there are none, which is said when the encoder is asked in earnest."""
+    """Return the codes of the images, or None where the encoder fails: its next, real call reports the error."""
     try:
         with torch.no_grad():
-            found = features_of(lambda: encoder(images), encoder.name, device=encoder.device)
-        return checked_codes(found, encoder.name, rows=len(images), device=encoder.device).clone()
-    except Exception:  # lack of memory among them
+            features = features_of(lambda: encoder(images), encoder.name, device=encoder.device)
+        return checked_codes(features, encoder.name, rows=len(images), device=encoder.device).clone()
+    except Exception:  # also lack of memory
         return None
 
 
 def _generators(device: torch.device) -> bytes:
-    """The states of torch's and numpy's global generators."""
-    torches = [torch.get_rng_state(), *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])]
-    return pickle.dumps(([state.numpy() for state in torches], np.random.get_state()))
+    """Return the states of torch's and numpy's global generators, as comparable bytes."""
+    torch_states = [torch.get_rng_state(), *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])]
+    return pickle.dumps(([state.numpy() for state in torch_states], np.random.get_state()))

@@ -9,10 +9,11 @@ from typing import final
 
 from repeat_xai.errors import at_least
 from repeat_xai.experiments.columns import Found
-from repeat_xai.experiments.making_rows import Executor, Work, missing, results, run
+from repeat_xai.experiments.executors.executor import Executor, Work
+from repeat_xai.experiments.making_rows import missing, results, run
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row import Row
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_schema import Row
+from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.table import Sheet
 from repeat_xai.experiments.worker import Worker
 
@@ -31,7 +32,7 @@ class Campaign:
     """Whether a dataset may have fewer."""
     seed: int
     """What images are drawn by."""
-    store: Store
+    store: RowStore
     worker: Worker
 
     def __post_init__(self) -> None:
@@ -51,7 +52,7 @@ class Campaign:
     def _drawn(self, name: str) -> list[int]:
         found = self.worker.dataset(name)
         images = min(self.images, len(found)) if self.images is not None and self.at_most else self.images
-        return found.drawn(images, seed=self.seed)
+        return found.draw(images, seed=self.seed)
 
     @property
     def rows(self) -> int:

@@ -12,20 +12,22 @@ from typing import ClassVar, NamedTuple, Protocol, final, runtime_checkable
 import torch
 from torch import Tensor
 
-from repeat_xai.experiments.measures import Faithfulness, Maps, Measure, Robustness
+from repeat_xai.experiments.measures import EncoderScores, MapScores, Measure
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
+from repeat_xai.methods.base import Method
+from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.votes import Votes
-from repeat_xai.metrics import METRICS, Summary, summary
-from repeat_xai.metrics.emprt import Of, change
-from repeat_xai.metrics.metric import Direction
+from repeat_xai.metrics import METRICS, EncoderMetric, Summary, summary
+from repeat_xai.metrics.emprt import relative_change
+from repeat_xai.metrics.metric import Direction, MapName, ScoredMap
 from repeat_xai.metrics.randomisation import Randomise
 
 OVER_IMAGES = "In brackets 95 % bootstrap intervals over images."
 NOTHING = Summary(None, None, None, None, 0, 0)
 """Where nothing can be said."""
 BINARY = {"importance": "vote_share", "uncertainty": "vote_variance"}
-SIGNS = {"importance": "I", "uncertainty": "U"}
+SIGNS = {"importance": "I", "uncertainty": "U", "vote_share": "votes"}
 
 
 class Case(NamedTuple):
@@ -33,7 +35,7 @@ class Case(NamedTuple):
 
     setting: Setting
     votes: Votes = "weighted"
-    of: Of = "uncertainty"
+    of: MapName = "uncertainty"
     """Which map a line is about, where that is not a column's to say."""
 
 
@@ -78,9 +80,8 @@ class Mean:
 
     interval: ClassVar[str] = OVER_IMAGES
     metric: str
-    of: Of = "importance"
-    measure: Measure = Maps()
-    direction: Direction = "neither"
+    of: ScoredMap = "importance"
+    measure: Measure = MapScores()
     first: int | None = None
     """Of how many images, if not of all."""
 
@@ -91,22 +92,33 @@ class Mean:
 
     @property
     def better(self) -> Direction:
-        return METRICS[self.metric].better if self.metric in METRICS else self.direction
+        return METRICS[self.metric].better
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
+        if not can_judge(self.metric, case.setting.method):
+            return ()
         return (replace(case.setting, measure=self.measure, first=self.first),)
 
     def needs(self, case: Case) -> tuple[str, ...]:
-        return (self._score(case),) if isinstance(self.measure, Maps) else ()
+        return (self._score(case),) if isinstance(self.measure, MapScores) else ()
 
-    def values(self, case: Case, found: Found) -> Tensor:
-        return scores(found(*self.settings(case)), self._score(case))
+    def values(self, case: Case, found: Found) -> Tensor | None:
+        settings = self.settings(case)
+        return scores(found(*settings), self._score(case)) if settings else None
 
     def _score(self, case: Case) -> str:
         return f"{self.metric}.{map_of(self.of, case)}"
 
     def cell(self, case: Case, found: Found) -> Summary:
-        return summary(self.values(case, found))
+        values = self.values(case, found)
+        return NOTHING if values is None else summary(values)
+
+
+def can_judge(metric: str, method: Method) -> bool:
+    """Return whether a metric can judge a method; calibration needs votes, which only REPEAT casts."""
+    described = METRICS.get(metric)
+    needs_votes = isinstance(described, EncoderMetric) and described.needs == "votes"
+    return isinstance(method, Repeat) or not needs_votes
 
 
 @final
@@ -116,7 +128,7 @@ class Emprt:
 
     better: ClassVar[Direction] = "higher"
     interval: ClassVar[str] = OVER_IMAGES
-    of: Of = "uncertainty"
+    of: MapName = "uncertainty"
     randomise: Randomise = "quantus"
 
     @property
@@ -134,7 +146,7 @@ class Emprt:
     def values(self, case: Case, found: Found) -> Tensor:
         (name,) = self.needs(case)
         trained, random = (scores(found(setting), name) for setting in self.settings(case))
-        return change(trained, random)
+        return relative_change(trained, random)
 
     def cell(self, case: Case, found: Found) -> Summary:
         return summary(self.values(case, found))
@@ -146,16 +158,15 @@ def scores(rows: Sequence[Row | None], name: str) -> Tensor:
     return torch.tensor(found, dtype=torch.float64)
 
 
-def map_of(of: Of, case: Case) -> str:
+def map_of(of: ScoredMap, case: Case) -> str:
     """Return the name under which a row has scores of this map, for the votes of this case."""
-    return BINARY[of] if case.votes == "binary" else of
+    return BINARY.get(of, of) if case.votes == "binary" else of
 
 
-ROBUSTNESS = Mean(metric="local_lipschitz", measure=Robustness(), direction="lower")
-FAITHFULNESS = {
-    "deletion": Mean(metric="deletion", measure=Faithfulness(way="deletion"), direction="lower"),
-    "insertion": Mean(metric="insertion", measure=Faithfulness(way="insertion"), direction="higher"),
-}
+def encoder_columns(metric: EncoderMetric, *, draws: int) -> list[Column]:
+    """Return a column for each map that an encoder metric judges; `draws` is for those metrics that draw."""
+    measure = EncoderScores.of(metric).with_draws(draws)
+    return [Mean(metric=metric.name, of=of, measure=measure) for of in metric.maps]
 
 
 @final

@@ -13,12 +13,10 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import NOTHING, OVER_IMAGES, SIGNS, Case, Found, map_of, scores
 from repeat_xai.experiments.measures import Codes
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.metrics import Summary
-from repeat_xai.metrics.detection import BASELINES, bootstrapped, mixture, quality
-from repeat_xai.metrics.detection.poison_detection import detection
-from repeat_xai.metrics.emprt import Of
-from repeat_xai.metrics.metric import Direction
+from repeat_xai.metrics.detection import CODE_SCORES, bootstrap_interval, detect_poison, mixture, quality
+from repeat_xai.metrics.metric import Direction, MapName
 
 SHARES = tuple(share / 10 for share in range(9, 0, -1))
 """Shares of poisoned images that the paper reports."""
@@ -39,7 +37,7 @@ class Detection:
     interval: ClassVar[str] = OVER_IMAGES
     against: str
     by: Judge = "auroc"
-    of: Of = "uncertainty"
+    of: MapName = "uncertainty"
     aggregate: str = "mean"
     baseline: str | None = None
     """Judge the codes alone, by this, against the first half of the dataset."""
@@ -82,7 +80,7 @@ class Detection:
             known, unknown = split.log_odds(known), split.log_odds(unknown)
         judge = "auroc" if self.by == "posterior" else self.by
         value = getattr(quality(known, unknown), judge)
-        low, high = bootstrapped(known, unknown, judge, seed=case.setting.seed)
+        low, high = bootstrap_interval(known, unknown, judge, seed=case.setting.seed)
         return Summary(value, None, low, high, len(known) + len(unknown), undefined)
 
     def scores(self, case: Case, found: Found) -> tuple[Tensor, Tensor]:
@@ -93,7 +91,7 @@ class Detection:
             known, unknown = (scores(some, name) for some in rows)
             return known, unknown
         reference, *others = _codes(rows)
-        judge = BASELINES[self.baseline]
+        judge = CODE_SCORES[self.baseline]
         half = len(reference) // 2
         first, rest = reference[:half], reference[half:]
         return judge(rest, first), judge(others[0], first)
@@ -133,7 +131,7 @@ class Poison:
             raise ConfigurationError(f"{self.against} has not the same images as {case.setting.dataset}")
         there = clean.isfinite() & poisoned.isfinite()
         try:
-            told = detection(clean[there], poisoned[there], share=self.share, seed=case.setting.seed).posterior
+            told = detect_poison(clean[there], poisoned[there], share=self.share, seed=case.setting.seed).posterior
         except ConfigurationError:
             told = NOTHING._replace(images=int(there.sum()))
         return told._replace(undefined=int((~there).sum()))

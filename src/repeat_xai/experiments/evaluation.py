@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final, get_args
+from typing import final
 
-from repeat_xai.data.images import Protocol
+from repeat_xai.data.images import ImageProtocol
 from repeat_xai.errors import ConfigurationError, at_least, choose
-from repeat_xai.experiments.columns import FAITHFULNESS, ROBUSTNESS, Column, Emprt, Mean, OverRuns
+from repeat_xai.experiments.columns import Column, Emprt, Mean, OverRuns, can_judge, encoder_columns
 from repeat_xai.experiments.detection_columns import JUDGES, SHARES, Detection, Poison
-from repeat_xai.experiments.measures import Robustness
 from repeat_xai.experiments.settings import Network, Setting
 from repeat_xai.experiments.table import Sheet, cases, distinct, lines_of
-from repeat_xai.methods.method_names import Method
-from repeat_xai.metrics import METRICS
-from repeat_xai.metrics.detection import AGGREGATES, BASELINES
-from repeat_xai.metrics.emprt import Of
+from repeat_xai.methods.base import Method
+from repeat_xai.metrics import METRICS, EncoderMetric, MapMetric, SetMetric
+from repeat_xai.metrics.detection import AGGREGATES, CODE_SCORES
+from repeat_xai.metrics.metric import MAP_NAMES
 from repeat_xai.seeds import expect_seed
 
 MOST_RUNS = 1000
@@ -36,7 +35,7 @@ class Evaluation:
     metrics: tuple[str, ...] = ("complexity",)
     baseline: str | None = None
     """The method that the others are compared with."""
-    protocol: Protocol = "paper"
+    protocol: ImageProtocol = "paper"
     seed: int = 0
     runs: int = 1
     """How often, with other seeds; if more than once, the deviation over them is told as well."""
@@ -49,16 +48,21 @@ class Evaluation:
         at_least("runs", self.runs, 1, MOST_RUNS)
         at_least("draws", self.draws, 1)
         expect_seed(self.seed)
-        for metric in self.metrics:
-            choose("metric", metric, (*METRICS, *COLUMNS, *SHEETS))
-        if not self.against and (asked := [name for name in self.metrics if name in ACROSS]):
+        for name in self.metrics:
+            choose("metric", name, METRICS)
+        if not self.against and (asked := [name for name in self.metrics if isinstance(METRICS[name], SetMetric)]):
             raise ConfigurationError(f"{', '.join(asked)}: compares datasets; say which by --against")
         distinct(self.networks)
         names = [Path(name).name for name in (self.dataset, *self.against)]
         if len(set(names)) < len(names):
             raise ConfigurationError(f"two datasets have the same name among {', '.join(names)}; rename one")
-        if "emprt" in self.metrics and any(network.name.startswith("onnx:") for network in self.networks):
-            raise ConfigurationError("emprt randomises weights, which an ONNX file does not let us; leave one out")
+        onnx = any(network.name.startswith("onnx:") for network in self.networks)
+        for name in self.metrics:
+            metric = METRICS[name]
+            if onnx and isinstance(metric, EncoderMetric) and metric.needs == "weights":
+                raise ConfigurationError(f"{name} randomises weights, which an ONNX file does not allow; leave one out")
+            if not any(can_judge(name, method) for method in self.methods.values()):
+                raise ConfigurationError(f"{name} judges votes, and none of the methods casts any; add REPEAT")
         poisoned = self.dataset == "cifar10" and all(name.startswith("cifar10+") for name in self.against)
         if "poison" in self.metrics and not poisoned:
             raise ConfigurationError("poison needs --dataset cifar10 and poisoned ones, as cifar10+tap, in --against")
@@ -87,10 +91,15 @@ class Evaluation:
 
     def _columns(self, name: str) -> list[Column]:
         """Those of the main table that a metric asks for."""
-        if name in COLUMNS or name not in METRICS:
-            return COLUMNS[name](self) if name in COLUMNS else []
-        maps: tuple[Of, ...] = get_args(Of) if METRICS[name].needs == "maps" else ("importance",)
-        return [Mean(metric=name, of=of) for of in maps]
+        metric = METRICS[name]
+        if name in COLUMNS:
+            return COLUMNS[name](self)
+        if isinstance(metric, EncoderMetric):
+            return encoder_columns(metric, draws=self.draws)
+        if isinstance(metric, MapMetric):
+            maps = MAP_NAMES if metric.needs == "map" else MAP_NAMES[:1]
+            return [Mean(metric=name, of=of) for of in maps]
+        return []
 
 
 def _ood(asked: Evaluation) -> list[Column]:
@@ -103,7 +112,7 @@ def _codes(asked: Evaluation) -> list[Sheet]:
         name="codes",
         title=f"Codes alone, {asked.dataset} against others; the first half of it is the reference",
         cases=cases(asked.base, asked.networks, lines_of({"codes": asked.base.method})[:1]),
-        columns=[Detection(against=other, baseline=name) for other in asked.against for name in BASELINES],
+        columns=[Detection(against=other, baseline=name) for other in asked.against for name in CODE_SCORES],
     )
     return [sheet]
 
@@ -111,7 +120,7 @@ def _codes(asked: Evaluation) -> list[Sheet]:
 def _poison(asked: Evaluation) -> list[Sheet]:
     """By share of poisoned images, as the paper's appendix has it."""
     lines = cases(asked.base, asked.networks, lines_of(asked.methods))
-    both = {(e, f"{label}, {of}"): case._replace(of=of) for (e, label), case in lines.items() for of in get_args(Of)}
+    both = {(e, f"{label}, {of}"): case._replace(of=of) for (e, label), case in lines.items() for of in MAP_NAMES}
     return [
         Sheet(
             name=f"poison-{Path(other.partition('+')[2]).stem}",
@@ -124,13 +133,9 @@ def _poison(asked: Evaluation) -> list[Sheet]:
 
 
 COLUMNS: dict[str, Callable[[Evaluation], list[Column]]] = {
-    "emprt": lambda _: [Emprt(of=of) for of in get_args(Of)],
-    "local_lipschitz": lambda asked: [replace(ROBUSTNESS, measure=Robustness(draws=asked.draws))],
-    "deletion": lambda _: [FAITHFULNESS["deletion"]],
-    "insertion": lambda _: [FAITHFULNESS["insertion"]],
+    "emprt": lambda _: [Emprt(of=of) for of in MAP_NAMES],
     "ood": _ood,
 }
-"""What stands in columns of the main table, beside the metrics of maps."""
+"""Metrics with columns of their own in the main table. Other metrics of maps and encoders need no entry here."""
 SHEETS: dict[str, Callable[[Evaluation], list[Sheet]]] = {"codes": _codes, "poison": _poison}
 """Metrics with tables of their own."""
-ACROSS = ("ood", *SHEETS)

@@ -1,48 +1,37 @@
-"""What is measured of an image: numbers to be put in a row.
+"""Measures turn an explained image, or its code, into the numbers of a row.
 
-Maps           every metric of its maps, of importance and uncertainty, weighted votes and binary ones
-Codes          its code, for baselines that look at codes alone
-Robustness     how far its map moves when it is disturbed
-Faithfulness   how its code holds out as the most important pixels go, or come
+MapScores       every metric of its maps, for importance and uncertainty and for weighted and binary votes
+Codes           its code, for detection by codes alone
+EncoderScores   one metric of the encoder and the method, such as robustness
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, final, runtime_checkable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 
 from repeat_xai.encoders.calls import metering
-from repeat_xai.errors import ConfigurationError, RepeatError, at_least
-from repeat_xai.methods.method_names import Method
-from repeat_xai.methods.relax import Relax
-from repeat_xai.metrics import METRICS, deletion, local_lipschitz
+from repeat_xai.errors import ConfigurationError, RepeatError
+from repeat_xai.methods.base import Method
+from repeat_xai.metrics import EncoderMetric, EncoderScore, map_metrics
 from repeat_xai.metrics.detection import AGGREGATES
-from repeat_xai.metrics.emprt import entropy
-from repeat_xai.metrics.shaken import Numbers
-from repeat_xai.types import Encoder, Explanation, Image
+from repeat_xai.metrics.emprt import resolved_entropy
+from repeat_xai.types import Encoder, Explanation, Image, Task
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
     from torch import Tensor
 
 
-class Subject(NamedTuple):
-    """An image, and where its objects are, if that is known."""
-
-    image: Image
-    mask: Bool[Tensor, "height width"] | None
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
-    """What came of one image."""
+class Measured:
+    """The numbers of one image, or the reason why there are none."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     code: tuple[float, ...] = ()
@@ -52,72 +41,94 @@ class Found:
     explanation: Explanation | None = None
 
 
+class Subject(NamedTuple):
+    """The tag of a task: the image's number in its dataset, and what is known of the image."""
+
+    number: int
+    segmentation: Bool[Tensor, "height width"] | None = None
+    """The pixels of its objects, where they are known."""
+    measured: Measured | None = None
+    """Numbers that are known already, so that nothing needs to be explained."""
+
+
 @runtime_checkable
 class Measure(Protocol):
-    """Images to what is found of each, in order."""
+    """A way to measure images."""
 
     explains: ClassVar[bool]
-    """Whether it depends on the method."""
+    """Whether its numbers depend on the method."""
 
     def __call__(
-        self, encoder: Encoder, method: Method, subjects: Iterator[Subject], *, seed: int
-    ) -> Iterator[Found]: ...
+        self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
+    ) -> Iterator[tuple[Subject, Measured]]:
+        """Yield the subject and the numbers of each task, in order."""
+        ...
+
+
+def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) -> Iterator[tuple[Subject, Measured]]:
+    """Yield the numbers of tasks that are measured one after the other; an image that fails does so alone."""
+    for task in tasks:
+        if isinstance(task.image, Image):
+            try:
+                yield task.tag, measure(task.image)
+            except RepeatError as error:
+                yield task.tag, Measured(failure=str(error))
+        else:
+            yield task.tag, _without_image(task.tag, task.image)
+
+
+def _without_image(subject: Subject, error: RepeatError | None) -> Measured:
+    """Return what is known of a subject that has no image to explain."""
+    if error is not None:
+        return Measured(failure=str(error))
+    assert subject.measured is not None
+    return subject.measured
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Maps:
+class MapScores:
     """Every metric of the image's maps."""
 
     explains: ClassVar[bool] = True
 
-    def __call__(self, encoder: Encoder, method: Method, subjects: Iterator[Subject], *, seed: int) -> Iterator[Found]:
-        begun: deque[Subject] = deque()
-
-        def images() -> Iterator[Image]:
-            for subject in subjects:
-                begun.append(subject)
-                yield subject.image
-
-        for answer in method.answers(encoder, images(), seed=seed):
-            subject, result = begun.popleft(), answer.result
-            if isinstance(result, RepeatError):
-                yield Found(failure=str(result))
+    def __call__(
+        self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
+    ) -> Iterator[tuple[Subject, Measured]]:
+        for answer in method.answers(encoder, tasks, seed=seed):
+            subject, result = answer.task.tag, answer.result
+            if isinstance(result, Explanation):
+                scores = score_maps(result.maps, subject.segmentation)
+                measured = Measured(scores=scores, calls=answer.calls, seconds=answer.seconds, explanation=result)
             else:
-                scores = scored(maps_of(result), subject.mask)
-                yield Found(scores=scores, calls=answer.calls, seconds=answer.seconds, explanation=result)
+                measured = _without_image(subject, result)
+            yield subject, measured
 
 
-def maps_of(explanation: Explanation) -> dict[str, Tensor]:
-    """Return the maps of an explanation by their names, as they are stored."""
-    maps = {"importance": explanation.importance, "uncertainty": explanation.uncertainty}
-    return maps if explanation.vote_share is None else maps | {"vote_share": explanation.vote_share}
-
-
-def scored(stored: Mapping[str, Tensor], mask: Bool[Tensor, "height width"] | None) -> dict[str, float]:
+def score_maps(stored: Mapping[str, Tensor], segmentation: Bool[Tensor, "height width"] | None) -> dict[str, float]:
     """Return the value of every metric and aggregate on every map, as `METRIC.MAP`.
 
-    `vote_share` and `vote_variance` are importance and uncertainty with binary votes, of the same repeats. A value that
+    `vote_share` and `vote_variance` are importance and uncertainty with binary votes of the same repeats. A value that
     is undefined is NaN, and not left out, so that a row shows which metrics were known when it was made.
     """
     maps = dict(stored)
     if (share := stored.get("vote_share")) is not None:
         maps["vote_variance"] = share * (1 - share)
-    names = [*METRICS, "resolved_entropy", *AGGREGATES]
-    undefined = {f"{name}.{of}": math.nan for name in names for of in maps}
-    maps = {of: values for of, values in maps.items() if not values.isnan().any()}
+    metrics = map_metrics()
+    names = [*metrics, "resolved_entropy", *AGGREGATES]
+    undefined = {f"{name}.{kind}": math.nan for name in names for kind in ("importance", "uncertainty", *maps)}
     stack = torch.stack(list(maps.values()))
-    columns = {name: metric(stack) for name, metric in METRICS.items() if metric.needs == "maps"}
-    columns["resolved_entropy"] = entropy(stack)
+    columns = {name: metric(stack) for name, metric in metrics.items() if metric.needs == "map"}
+    columns["resolved_entropy"] = resolved_entropy(stack)
     columns |= {name: aggregate(stack) for name, aggregate in AGGREGATES.items()}
-    for metric in METRICS.values():
-        if mask is not None and metric.needs == "masks":
-            with suppress(ConfigurationError):  # of maps with fewer pixels than it counts
-                columns[metric.name] = metric(stack, mask.expand_as(stack))
+    for metric in metrics.values():
+        if segmentation is not None and metric.needs == "segmentation":
+            with suppress(ConfigurationError):  # the maps may have fewer pixels than the metric counts
+                columns[metric.name] = metric(stack, segmentation.expand_as(stack))
     return undefined | {
-        f"{name}.{of}": value
+        f"{name}.{kind}": value
         for name, column in columns.items()
-        for of, value in zip(maps, column.tolist(), strict=True)
+        for kind, value in zip(maps, column.tolist(), strict=True)
     }
 
 
@@ -129,74 +140,52 @@ class Codes:
     explains: ClassVar[bool] = False
 
     def __call__(
-        self,
-        encoder: Encoder,
-        method: Method,
-        subjects: Iterator[Subject],
-        *,
-        seed: int,
-    ) -> Iterator[Found]:
-        for subject in subjects:
-            try:
-                with metering() as meter, torch.inference_mode():
-                    code = encoder(subject.image.pixels[None].to(encoder.device, encoder.dtype))[0].double()
-            except RepeatError as error:
-                yield Found(failure=str(error))
-                continue
-            if code.isfinite().all():
-                yield Found(code=tuple(code.tolist()), calls=1, seconds=meter.seconds)
-            else:
-                yield Found(failure=f"{encoder.name}: returns NaN or infinite codes; check its weights and precision")
+        self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
+    ) -> Iterator[tuple[Subject, Measured]]:
+        del method, seed
+
+        def measure(image: Image) -> Measured:
+            with metering() as meter, torch.inference_mode():
+                code = encoder(image.pixels[None].to(encoder.device, encoder.dtype))[0].double()
+            if not code.isfinite().all():
+                why = f"{encoder.name}: returns NaN or infinite codes; check its weights and precision"
+                return Measured(failure=why)
+            return Measured(code=tuple(code.tolist()), calls=1, seconds=meter.seconds)
+
+        return measure_each(tasks, measure)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Robustness:
-    """The local Lipschitz estimate of importance."""
+class EncoderScores:
+    """The values of one metric of the encoder and the method."""
 
     explains: ClassVar[bool] = True
 
-    draws: int = 200
-    numbers: Numbers = "fresh"
+    metric: str
+    score: EncoderScore
+    """Computes the metric. It is held here, and not looked up by the metric's name, so that its options are part of the
+    row's key and that a metric of the user's own runs in other processes, too."""
 
-    def __post_init__(self) -> None:
-        at_least("draws", self.draws, 1)
+    @staticmethod
+    def of(metric: EncoderMetric) -> EncoderScores:
+        """Return the measure of a metric with its default options."""
+        return EncoderScores(metric=metric.name, score=metric.score)
 
-    def __call__(self, encoder: Encoder, method: Method, subjects: Iterator[Subject], *, seed: int) -> Iterator[Found]:
-        explain = method.explain if isinstance(method, Relax) else method
-        for image, _ in subjects:
+    def with_draws(self, draws: int) -> EncoderScores:
+        """Return the measure with another number of draws, if the metric has draws."""
+        score = self.score
+        if is_dataclass(score) and not isinstance(score, type) and "draws" in {field.name for field in fields(score)}:
+            return replace(self, score=replace(score, draws=draws))
+        return self
+
+    def __call__(
+        self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
+    ) -> Iterator[tuple[Subject, Measured]]:
+        def measure(image: Image) -> Measured:
             with metering() as meter:
-                try:
-                    value = local_lipschitz(explain, encoder, image, draws=self.draws, numbers=self.numbers, seed=seed)
-                except RepeatError as error:
-                    yield Found(failure=str(error))
-                    continue
-            yield Found(scores={"local_lipschitz.importance": value}, calls=meter.calls, seconds=meter.seconds)
+                values = self.score(method, encoder, image, seed=seed)
+            scores = {f"{self.metric}.{kind}": value for kind, value in values.items()}
+            return Measured(scores=scores, calls=meter.calls, seconds=meter.seconds)
 
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Faithfulness:
-    """Area under the curve of how alike the code stays."""
-
-    explains: ClassVar[bool] = True
-
-    way: Literal["deletion", "insertion"] = "deletion"
-
-    def __call__(self, encoder: Encoder, method: Method, subjects: Iterator[Subject], *, seed: int) -> Iterator[Found]:
-        for image, _ in subjects:
-            answer = next(method.answers(encoder, iter((image,)), seed=seed))
-            if isinstance(answer.result, RepeatError):
-                yield Found(failure=str(answer.result))
-                continue
-            try:
-                with metering() as meter:
-                    area = deletion(encoder, image, answer.result.importance, way=self.way).area
-            except RepeatError as error:
-                yield Found(failure=str(error))
-                continue
-            yield Found(
-                scores={f"{self.way}.importance": float(area)},
-                calls=answer.calls + meter.calls,
-                seconds=answer.seconds + meter.seconds,
-            )
+        return measure_each(tasks, measure)

@@ -1,4 +1,4 @@
-"""What is done to an image, as data: a result is named by what made it."""
+"""Settings: everything that an image's result depends on, as data. A result is stored under a key made of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, final
 
 from repeat_xai.data.dataset import Dataset
-from repeat_xai.data.images import Protocol
+from repeat_xai.data.images import ImageProtocol
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.encoders.torch_encoder import Precision, Runtime
-from repeat_xai.experiments.measures import Maps, Measure
-from repeat_xai.methods.method_names import Method
+from repeat_xai.experiments.measures import MapScores, Measure
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.provenance import configuration
-from repeat_xai.metrics.randomisation import Randomise, randomised
+from repeat_xai.metrics.randomisation import Randomise, randomise_encoder
 from repeat_xai.types import Encoder
 from repeat_xai.version import __version__
 
@@ -23,22 +23,22 @@ from repeat_xai.version import __version__
 @final
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """An encoder by name, to be loaded wherever there is work for it."""
+    """The name of an encoder with its options, from which a worker loads it."""
 
     name: str = "efficientnet_lite0"
     weights: str | None = None
     pool: str | None = None
     size: int | None = None
     fit: int | None = None
-    """Side of the input that the protocol asks for: an encoder of another is loaded for it."""
+    """Side of the input that the protocol needs: the encoder is loaded for this size if its own is another."""
     randomise: Randomise | None = None
-    """Whether it is to forget its training, and how."""
+    """How its weights are randomised, if they are."""
     precision: Precision = "auto"
     runtime: Runtime = "auto"
 
     @staticmethod
     def of(text: str, *, size: int | None = None, fit: int | None = None) -> Network:
-        """The encoder written as NAME or NAME=WEIGHTS; the path of an ONNX file may have any sign in it.
+        """Return the encoder written as NAME or NAME=WEIGHTS; the path of an ONNX file may contain `=`.
 
         >>> Network.of("torchvision:alexnet=random").weights, str(Network.of("onnx:lr=3.onnx"))
         ('random', 'onnx:lr=3.onnx')
@@ -51,10 +51,11 @@ class Network:
         return self.name if self.weights is None else f"{self.name}={self.weights}"
 
     def load(self, device: str) -> Encoder:
+        """Load the encoder."""
         encoder = self._loaded(self.size, device)
         if self.fit is not None and encoder.preprocessing.size != (self.fit, self.fit):
             encoder = self._loaded(self.fit, device)
-        return encoder if self.randomise is None else randomised(encoder, self.randomise)
+        return encoder if self.randomise is None else randomise_encoder(encoder, self.randomise)
 
     def _loaded(self, size: int | None, device: str) -> Encoder:
         return load_encoder(
@@ -69,7 +70,7 @@ class Network:
 
     @property
     def label(self) -> str:
-        """As tables name it: without where it comes from."""
+        """The name in tables: without the library or folder that it comes from."""
         stem = Path(self.name.removeprefix("onnx:")).stem if self.name.startswith("onnx:") else self.name
         return stem.rpartition(":")[2].rpartition("/")[2]
 
@@ -77,20 +78,20 @@ class Network:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """All that an image's result depends on, but for the image."""
+    """Everything that an image's result depends on, apart from the image."""
 
     dataset: str
     network: Network = Network()
     method: Method
-    measure: Measure = Maps()
-    protocol: Protocol = "paper"
+    measure: Measure = MapScores()
+    protocol: ImageProtocol = "paper"
     seed: int = 0
     first: int | None = None
-    """Of how many images; of all, if not told. A row does not depend on it."""
+    """Number of images that are used; None uses all. A row does not depend on it."""
 
-    def about(self, dataset: Dataset, encoder: Encoder) -> dict[str, Any]:
-        """The setting in full, as plain JSON."""
-        found = {
+    def describe(self, dataset: Dataset, encoder: Encoder) -> dict[str, Any]:
+        """Return the whole setting as plain JSON."""
+        description = {
             "dataset": dataset.name,
             "encoder": {
                 "name": encoder.name,
@@ -106,13 +107,13 @@ class Setting:
             "seed": self.seed,
             "repeat-xai": __version__,
         }
-        return dict(json.loads(json.dumps(found)))
+        return dict(json.loads(json.dumps(description)))
 
 
-def key_of(about: dict[str, Any], image: str) -> str:
-    """The name of one image's result.
+def key_of(description: dict[str, Any], image: str) -> str:
+    """Return the key of one image's result.
 
     >>> key_of({"seed": 0}, "cat") == key_of({"seed": 1}, "cat")
     False
     """
-    return hashlib.sha256(json.dumps([about, image], sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([description, image], sort_keys=True).encode()).hexdigest()[:32]

@@ -9,10 +9,10 @@ from typing import NamedTuple, final
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import NOTHING, Case, Column, Found
 from repeat_xai.experiments.settings import Network, Setting
-from repeat_xai.methods.method_names import Method
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.votes import Votes
-from repeat_xai.metrics import Comparison, Summary, compared
+from repeat_xai.metrics import Comparison, Summary, compare_with_baseline
 from repeat_xai.metrics.metric import Direction
 
 
@@ -140,5 +140,5 @@ class Sheet:
             values = {label: column.values(case, found) for label, case in mine.items()} if self.baseline else {}
             known = {label: value for label, value in values.items() if value is not None}
             several = self.baseline is not None and self.baseline in known and len(known) > 1
-            beside.append(compared(known, baseline=self.baseline) if several and self.baseline else {})
+            beside.append(compare_with_baseline(known, baseline=self.baseline) if several and self.baseline else {})
         return beside

@@ -1,20 +1,20 @@
-"""REPEAT from one designed pool of masks, in place of K independent sets of N.
+"""The fast estimator of REPEAT uses one designed set of masks in place of K independent sets of N masks.
 
-REPEAT asks how often a pixel passes the threshold over independent sets of N masks. Each set's map is the true mean map
-plus the noise of N masks. A pool of P ≪ K·N masks, drawn as orthogonal arrays, gives both:
+REPEAT counts how often a pixel passes the threshold over independent sets of N masks. Each set's map is the true mean
+map plus the noise of N masks. A set of P ≪ K·N masks, drawn as orthogonal arrays, gives both:
 
     mean map   μ = E[s·M] / q, from the regression s = β₀ + Σ_c β_c (m_c − q) + ε, with m_c the mean of the mask over
                square c of the image:    E[s·M] = q β₀ + q(1 − q) Σ_c β_c C_c,    C_c q(1 − q) = Cov(m_c, M)
-    noise      δ_b = R_b − R, where R_b = Σ w_b s·M / Σ w_b M over N masks drawn from the pool with replacement
+    noise      δ_b = R_b − R, where R_b = Σ w_b s·M / Σ w_b M over N masks drawn from the set with replacement
 
-The maps μ ± δ_b, b = 1 … 100, are then cut, and vote, as REPEAT's own do: noise is as likely as its mirror image, and
-what one sign gives too much the other gives too little.
+The maps μ ± δ_b, b = 1 … 100, are then cut and vote as the maps of REPEAT do. Both signs are used because noise is as
+likely as its mirror image, so that an excess under one sign is balanced by a lack under the other.
 
-The error of p is that of β, to which each pair of masks j adds e_j = (XᵀX)⁻¹ Σ_{n in j} x_n ε_n: pairs, for in the sum
-over a mask and its complement all effects of an even number of cells cancel. Were the masks others, β would be
-β + Σ_j ± e_j, with signs at random (the wild bootstrap), and p would move by so much under the same noise. To the mean
-square of ten such moves is added Var(votes of a pair μ ± δ) / 100, the resampling's. The mean square error of K
-independent repeats is Var(votes) / K.
+The error of p comes from the error of β, to which each pair of masks j contributes e_j = (XᵀX)⁻¹ Σ_{n in j} x_n ε_n.
+Pairs are used because all effects of an even number of cells cancel in the sum over a mask and its complement. With
+other masks, β would be β + Σ_j ± e_j with random signs (the wild bootstrap), and p would move accordingly under the
+same noise. The mean square of ten such moves plus Var(votes of a pair μ ± δ) / 100, the error of the resampling,
+estimates the mean square error of p. The mean square error of K independent repeats is Var(votes) / K.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from torch import Tensor
 
 from repeat_xai.engine.masks import Basis, Draws, sent
 from repeat_xai.engine.scheduler import Estimate
-from repeat_xai.methods.provenance import Maps
+from repeat_xai.methods.provenance import MethodMaps
 from repeat_xai.methods.relax import Relax
+from repeat_xai.methods.thresholds import Threshold
 from repeat_xai.methods.votes import Votes, indicator, weights
 from repeat_xai.seeds import fold, uniforms
 from repeat_xai.types import Image
@@ -42,28 +43,29 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 RESAMPLES = 100
-"""Each with its mirror image."""
-AT_ONCE = {"cpu": 10, "cuda": 100}
-"""Resampled maps of 224×224 pixels made at once: as many as a CPU's caches or a small GPU's memory can take."""
-FEWEST = 10
-"""Masks of a repeat: with fewer, its map scatters too unevenly for noise to be as likely as its mirror image."""
-SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 28, 32)
-"""Blocks of an automatic pool: from a floor of 256 masks of 7×7 cells to a ceiling of 4,096."""
-MOST_POOL = 100_000
-"""Masks of a pool of a given size: all of them are held in memory."""
-JUDGED = 28
-"""Pixels a side on which it is judged: enough for a mean, and sixty-four times fewer than usual."""
+"""Number of resampled maps, each of which is used with both signs of its noise."""
+MAPS_AT_A_TIME = {"cpu": 10, "cuda": 100}
+"""Resampled maps of 224×224 pixels made together: as many as fit a CPU's caches or a small GPU's memory."""
+FEWEST_MASKS = 10
+"""Fewest masks of a repeat: with fewer, its noise is too skewed to be as likely as its mirror image."""
+BLOCKS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 28, 32)
+"""Numbers of blocks after which an automatic budget is judged: from 256 masks of 7×7 cells to 4,096."""
+MAX_BUDGET = 100_000
+"""Largest budget that can be given: all its masks are held in memory."""
+JUDGED_SIDE = 28
+"""Side of the grid of pixels on which the error is judged: enough for a mean, and 64 times fewer than 224×224."""
 MARGIN = 0.95
-"""How far below the error of independent repeats an automatic pool goes."""
+"""An automatic budget stops at this share of the error of independent repeats."""
 MOVES = 10
-"""Of β, from which the error is judged."""
+"""Random moves of β from which the error is estimated."""
 RIDGE = 1e-4
+"""Strength of the ridge regression, as a share of the masks' own variance."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """Masks, and how alike the image stays under each."""
+class MeasuredMasks:
+    """Masks, and how similar the image stays under each."""
 
     draws: Draws
     similarity: Float[Tensor, " masks"]
@@ -74,80 +76,94 @@ class Fit(NamedTuple):
 
     beta: Float[Tensor, " terms"]
     errors: Float[Tensor, "terms pairs"]
-    """e: what each pair of masks adds to the error of β."""
+    """e_j: the contribution of each pair of masks to the error of β."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Pooled:
-    """How votes are estimated from a pool."""
+class FastEstimator:
+    """How the votes of REPEAT are estimated from one set of masks."""
 
     base: Relax
-    threshold: str
+    threshold: Threshold
     votes: Votes
     repeats: int
-    pool: int | None
-    """Masks, or None for as many as the error asks."""
+    budget: int | None
+    """Number of masks; None draws as many as the error asks."""
     tolerance: float | None
+    fewest_blocks: int = 2
+    """Fewest blocks of a given budget: with a single block the stated error is too uncertain."""
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """Blocks of masks after which the pool is judged."""
-        return SIZES if self.pool is None else (max(2, -(-self.pool // self.base.grid.block)),)
+    def blocks(self) -> tuple[int, ...]:
+        """Numbers of blocks after which the estimate is judged."""
+        if self.budget is None:
+            return BLOCKS
+        return (max(self.fewest_blocks, -(-self.budget // self.base.grid.block)),)
 
     @property
     def calls(self) -> int:
-        """Encoder calls at most: every block's masks, and the whole image."""
-        return self.sizes[-1] * self.base.grid.block + 1
+        """Encoder calls at most: the masks of every block, and the image itself."""
+        return self.blocks[-1] * self.base.grid.block + 1
 
-    def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Maps]:
-        """The votes, and how many masks they took, with what error, and why no more."""
-        row, drawn = fold(seed, "pool", image.photo.digest), 0
-        pools: list[Pool] = []
-        for blocks in self.sizes:
+    def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
+        """Ask for similarities until p is accurate enough, and return the maps with what was used and reached."""
+        row, drawn = fold(seed, "pool", image.photo.digest), 0  # the word is part of the seed: results depend on it
+        parts: list[MeasuredMasks] = []
+        for blocks in self.blocks:
             draws = basis.draw_blocks(seed=row, start=drawn, stop=blocks)
-            pools.append(Pool(draws, (yield draws)))
+            parts.append(MeasuredMasks(draws, (yield draws)))
             drawn = blocks
-            pool = joined(pools)
-            counts = resample(len(pool.similarity), self.base.masks, seed=fold(row, "resamples"))
-            counts, fit = sent(counts, basis.rows.device), regression(basis, pool)
-            error, target = (yield self.judge(basis, pool, fit, counts, seed=row)).tolist()
+            measured = joined(parts)
+            counts = resample(len(measured.similarity), self.base.masks, seed=fold(row, "resamples"))
+            counts, fit = sent(counts, basis.rows.device), regression(basis, measured)
+            error, target = (yield self.judge(basis, measured, fit, counts, seed=row)).tolist()
             if error <= (self.tolerance or MARGIN * target):
                 break
         reached = error <= (self.tolerance or target)
-        about = {
-            "masks": len(pool.similarity),
+        record = {
+            "masks": len(measured.similarity),
             "error": error,
             "error_of_repeats": target,
-            "stopped": "fixed" if self.pool is not None else "accurate enough" if reached else "at its ceiling",
+            "stopped": "fixed" if self.budget is not None else "accurate enough" if reached else "at its ceiling",
         }
-        p, share = self.tally(basis, pool, fit, counts)
+        if self.budget is not None and self.budget != record["masks"]:
+            record["asked"] = self.budget
+        p, share = self.tally(basis, measured, fit, counts)
         p, uncertainty, share = yield torch.stack((p, p * (1 - p), share)).float()
-        return Maps(p, uncertainty, share, {"pool": about})
+        return MethodMaps(p, uncertainty, share, {"budget": record})
 
     def cast(self, maps: Float[Tensor, "maps height width"]) -> tuple[Tensor, Tensor]:
-        """Which pixels each map chooses, and its weighted votes."""
-        chosen = indicator(maps, self.threshold).double()
-        return chosen, chosen * weights(maps, self.votes)
+        """Return which pixels each map calls important, and its weighted votes."""
+        votes = indicator(maps, self.threshold).double()
+        return votes, votes * weights(maps, self.votes)
 
-    def tally(self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"]) -> tuple[Map, Map]:
-        """Cut and count the resampled maps: p, and the share of votes."""
+    def tally(
+        self, basis: Basis, measured: MeasuredMasks, fit: Fit, counts: Float[Tensor, "resamples masks"]
+    ) -> tuple[Map, Map]:
+        """Cut and count the resampled maps, and return p and the share of votes."""
         mean = mean_maps(basis, fit.beta[None], self.base)
         p = share = torch.zeros_like(mean[0])
-        for noise in noises(basis, pool, counts, self.base):
-            chosen, voted = self.cast(torch.cat((mean + noise, mean - noise)))
-            p, share = p + voted.sum(0), share + chosen.sum(0)
+        for noise in noises(basis, measured, counts, self.base):
+            votes, weighted = self.cast(torch.cat((mean + noise, mean - noise)))
+            p, share = p + weighted.sum(0), share + votes.sum(0)
         return p / (2 * RESAMPLES), share / (2 * RESAMPLES)
 
     def judge(
-        self, basis: Basis, pool: Pool, fit: Fit, counts: Float[Tensor, "resamples masks"], *, seed: int
+        self,
+        basis: Basis,
+        measured: MeasuredMasks,
+        fit: Fit,
+        counts: Float[Tensor, "resamples masks"],
+        *,
+        seed: int,
     ) -> Float[Tensor, 2]:
-        """The error of p from this pool, and that of `repeats` independent repeats."""
-        pixels, (beta, errors) = basis.thinned(JUDGED), fit
+        """Return the error of p estimated from these masks, and the error of `repeats` independent repeats."""
+        pixels, (beta, errors) = basis.thinned(JUDGED_SIDE), fit
         drawn = torch.from_numpy(uniforms(fold(seed, "signs"), start=0, stop=MOVES, width=errors.shape[1]))
         signs = sent(torch.where(drawn < 0.5, 1.0, -1.0), beta.device).to(beta.dtype)
         means = mean_maps(basis, torch.cat((beta[None], beta + signs @ errors.T)), self.base)[:, *pixels]
-        noise = torch.cat(list(noises(basis.at(*pixels), pool, counts, self.base)))
+        noise = torch.cat(list(noises(basis.at(*pixels), measured, counts, self.base)))
         both = torch.stack((noise, -noise))
         voted = self.cast((means[:, None, None] + both).flatten(0, 2))[1].view(len(means), *both.shape)
         moved = (voted[1:].mean((1, 2)) - voted[0].mean((0, 1))).square().mean()
@@ -156,29 +172,29 @@ class Pooled:
         return torch.stack((moved + resampling, variance / self.repeats)).sqrt()
 
 
-def joined(pools: list[Pool]) -> Pool:
-    """One pool of several."""
-    grids, shifts = (torch.cat(parts) for parts in zip(*(pool.draws for pool in pools), strict=True))
-    return Pool(Draws(grids, shifts), torch.cat([pool.similarity for pool in pools]))
+def joined(parts: list[MeasuredMasks]) -> MeasuredMasks:
+    """Return several sets of measured masks as one."""
+    grids, shifts = (torch.cat(tensors) for tensors in zip(*(part.draws for part in parts), strict=True))
+    return MeasuredMasks(Draws(grids, shifts), torch.cat([part.similarity for part in parts]))
 
 
-def regression(basis: Basis, pool: Pool) -> Fit:
-    """β by ridge regression, and its errors."""
+def regression(basis: Basis, measured: MeasuredMasks) -> Fit:
+    """Fit β by ridge regression of the similarities on the masks, with its errors."""
     keep = basis.grid.keep
-    means = basis.squares.masks(pool.draws, basis.rows.dtype).flatten(1) - keep
+    means = basis.squares.masks(measured.draws, basis.rows.dtype).flatten(1) - keep
     design = F.pad(means, (1, 0), value=1.0)
     products = design.T @ design
     products.diagonal()[1:] += RIDGE * len(design) * keep * (1 - keep)
     solver = torch.cholesky_solve(design.T, torch.linalg.cholesky_ex(products).L)
-    beta = solver @ pool.similarity
-    residual = pool.similarity - design @ beta
-    apart = (solver[:, 0::2] - solver[:, 1::2]) * (design[0::2] - design[1::2]).T
-    free = 1 - apart.sum() / len(design)
+    beta = solver @ measured.similarity
+    residual = measured.similarity - design @ beta
+    differences = (solver[:, 0::2] - solver[:, 1::2]) * (design[0::2] - design[1::2]).T
+    free = 1 - differences.sum() / len(design)
     return Fit(beta, (solver * residual).view(len(beta), -1, 2).sum(2) / free.sqrt())
 
 
 def mean_maps(basis: Basis, betas: Float[Tensor, "maps terms"], relax: Relax) -> Float[Tensor, "maps height width"]:
-    """μ: what RELAX's map tends to as masks grow without end."""
+    """Return μ: the limit of RELAX's map as the number of masks grows."""
     keep, cells = basis.grid.keep, basis.grid.cells
     rows, columns = basis.covariances
     effects = rows @ betas[:, 1:].view(-1, cells, cells) @ columns.T
@@ -186,31 +202,31 @@ def mean_maps(basis: Basis, betas: Float[Tensor, "maps terms"], relax: Relax) ->
     return products / keep if relax.normalise == "mask_sum" else products
 
 
-def resample(pool: int, masks: int, *, seed: int) -> Float[Tensor, "resamples masks"]:
-    """How often each mask of the pool is drawn, when as many as a repeat takes are drawn with replacement."""
-    counts = np.empty((RESAMPLES, pool))
-    for number in range(RESAMPLES):  # all at once would take much memory where there are many masks
-        drawn = (uniforms(seed, start=number, stop=number + 1, width=masks)[0] * pool).astype("int64")
-        counts[number] = np.bincount(drawn, minlength=pool)
+def resample(measured: int, masks: int, *, seed: int) -> Float[Tensor, "resamples masks"]:
+    """Return how often each measured mask is drawn, when as many masks as a repeat has are drawn with replacement."""
+    counts = np.empty((RESAMPLES, measured))
+    for number in range(RESAMPLES):  # one by one, since all of them together would need much memory
+        drawn = (uniforms(seed, start=number, stop=number + 1, width=masks)[0] * measured).astype("int64")
+        counts[number] = np.bincount(drawn, minlength=measured)
     return torch.from_numpy(counts)
 
 
 def relax_maps(
-    basis: Basis, pool: Pool, counts: Float[Tensor, "maps masks"], relax: Relax
+    basis: Basis, measured: MeasuredMasks, counts: Float[Tensor, "maps masks"], relax: Relax
 ) -> Float[Tensor, "maps height width"]:
-    """RELAX's maps from the pool's masks, each counted so often."""
-    masks, products = basis.totals(pool.draws, torch.cat((counts, counts * pool.similarity)).T).chunk(2)
+    """Return RELAX's maps from measured masks that count several times each."""
+    masks, products = basis.totals(measured.draws, torch.cat((counts, counts * measured.similarity)).T).chunk(2)
     divisor = masks if relax.normalise == "mask_sum" else counts.sum(1)[:, None, None]
     return torch.where(masks > 0, products / divisor, 0.0)
 
 
 def noises(
-    basis: Basis, pool: Pool, counts: Float[Tensor, "resamples masks"], relax: Relax
+    basis: Basis, measured: MeasuredMasks, counts: Float[Tensor, "resamples masks"], relax: Relax
 ) -> Iterator[Float[Tensor, "maps height width"]]:
-    """δ: how maps of as many masks as a repeat takes scatter about the pool's own; some at a time."""
-    whole = torch.ones_like(counts[:1])
+    """Yield δ, some maps at a time: the deviation of each resampled map from the map of all measured masks."""
+    every = torch.ones_like(counts[:1])
     height, width = basis.rows.shape[1], basis.columns.shape[1]
     numbers = max(height * width, basis.grid.cells**4)
-    for part in torch.split(counts, max(1, AT_ONCE[counts.device.type] * 224**2 // numbers)):
-        maps = relax_maps(basis, pool, torch.cat((part, whole)), relax)
+    for part in torch.split(counts, max(1, MAPS_AT_A_TIME[counts.device.type] * 224**2 // numbers)):
+        maps = relax_maps(basis, measured, torch.cat((part, every)), relax)
         yield maps[:-1] - maps[-1]

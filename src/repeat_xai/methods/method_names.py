@@ -1,89 +1,146 @@
-"""Every method by its name."""
+"""Every method by its name: the registry, and the one parser of names.
+
+NAME             a method of the registry; a base without uncertainty of its own is run by `Spread`
+repeat:BASE      REPEAT over another stochastic base
+once:BASE        one run of a base, without uncertainty
+repeat:OPTION=VALUE    REPEAT with another `threshold`, `repeats` or `votes`
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, NamedTuple, final
 
 from repeat_xai.errors import ConfigurationError, choose
+from repeat_xai.methods import bases
+from repeat_xai.methods.base import Base, Method, is_deterministic
 from repeat_xai.methods.bases.features import Features
-from repeat_xai.methods.bases.gradient_shap import GradientShap
-from repeat_xai.methods.bases.guided_backprop import GuidedBackprop
-from repeat_xai.methods.bases.input_x_gradient import InputXGradient
-from repeat_xai.methods.bases.integrated_gradients import IntegratedGradients
-from repeat_xai.methods.bases.kernel_shap import KernelShap
-from repeat_xai.methods.bases.lime import Lime
-from repeat_xai.methods.bases.occlusion import Occlusion
-from repeat_xai.methods.bases.saliency import Saliency
-from repeat_xai.methods.bases.smoothgrad import SmoothGrad
-from repeat_xai.methods.once import Once
-from repeat_xai.methods.perturbations import Perturbation
+from repeat_xai.methods.perturbations import InputDropout, Perturbation
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.spread import Spread
 from repeat_xai.types import Image
 
-Method = Repeat | Relax | Spread | Once
-"""What explains many images."""
 
-METHODS: dict[str, Any] = {
-    "repeat": Repeat(),
-    "relax": Relax(),
-    "saliency": Saliency(),
-    "guided_backprop": GuidedBackprop(),
-    "integrated_gradients": IntegratedGradients(),
-    "input_x_gradient": InputXGradient(),
-    "gradient_shap": GradientShap(),
-    "smoothgrad": SmoothGrad(),
-    "vargrad": SmoothGrad(moment="variance"),
-    "occlusion": Occlusion(),
-    "kernel_shap": KernelShap(),
-    "lime": Lime(),
-}
-"""As they are unless told otherwise. `repeat:NAME` is REPEAT over another."""
+def _bases() -> Iterator[tuple[str, Base]]:
+    """Yield the methods that the files of `methods/bases` name."""
+    for module in iter_modules(bases.__path__, f"{bases.__name__}."):
+        yield from getattr(import_module(module.name), "NAMED", {}).items()
 
 
-class Options(NamedTuple):
-    """What may be told to the methods that have such an option; None: as they are."""
+METHODS: dict[str, Any] = {"repeat": Repeat(), "relax": Relax(), **dict(_bases())}
+"""Every method with its default options."""
+REPEAT_OPTIONS = {"threshold": str, "repeats": int, "votes": str}
+"""Options that may be part of a name, as in `repeat:threshold=otsu`."""
+
+
+class MethodName(NamedTuple):
+    """The parts of a method's name."""
+
+    base: str
+    """The method itself, or the base that it wraps."""
+    wrapper: str = ""
+    """`repeat` for REPEAT over the base, `once` for one run of it, or nothing."""
+    options: Mapping[str, Any] = {}
+    """Options of REPEAT."""
+
+
+class BaseOptions(NamedTuple):
+    """Options for those base methods that have them; None keeps the method's default."""
 
     samples: int | None = None
     steps: int | None = None
-    baseline: str | None = None
+    fill: str | None = None
     features: Features | None = None
     channels: str | None = None
     reference: Image | None = None
 
-
-def expected(names: str) -> list[str]:
-    """The names in a list such as `repeat,relax,repeat:kernel_shap`, all of them known."""
-    found = [name.strip() for name in names.split(",")]
-    for name in found:
-        over, _, base = name.rpartition(":")
-        choose("method", base, METHODS)
-        if over not in ("", "repeat") or (over and base == "repeat"):
-            raise ConfigurationError(f"unknown method '{name}'; REPEAT over another base is repeat:NAME")
-    if len(set(found)) < len(found):
-        raise ConfigurationError(f"a method is named twice in '{names}'")
-    return found
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are not None."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-def named(
-    names: list[str], *, repeat: Repeat, relax: Relax, options: Options, by: Perturbation | None, passes: int
-) -> dict[str, Method]:
-    """The methods of these names; one without uncertainty of its own is given its spread."""
-    told = {option: value for option, value in options._asdict().items() if value is not None}
-    used: set[str] = set()
+@final
+@dataclass(frozen=True, kw_only=True)
+class MethodSettings:
+    """How much work methods are given, and with which options, when they are made from names."""
 
-    def method(name: str) -> Method:
-        over, _, base = name.rpartition(":")
+    repeat: Repeat = Repeat()
+    relax: Relax = Relax()
+    options: BaseOptions = BaseOptions()
+    by: Perturbation | None = InputDropout()
+    """What changes between the passes of methods without uncertainty of their own."""
+    passes: int = 10
+
+    def method(self, name: str) -> Method:
+        """Return the method of this name."""
+        base, wrapper, options = parse(name)
+        if options:
+            return replace(self.repeat, **options)
+        if base == "repeat":
+            return self.repeat
+        if base == "relax":
+            return self.repeat if wrapper == "repeat" else self.relax
+        chosen = replace(METHODS[base], **{option: self.options.given[option] for option in self._used(base)})
+        if wrapper == "repeat":
+            return replace(self.repeat, base=chosen, estimator="exact")
+        return chosen if wrapper == "once" else Spread(base=chosen, by=self.by, passes=self.passes)
+
+    def methods(self, names: Iterable[str]) -> dict[str, Method]:
+        """Return the methods of these names; refuse options that none of them has."""
+        names = list(names)
+        used = {option for name in names for option in self._used(parse(name).base)}
+        if unused := sorted(self.options.given.keys() - used):
+            raise ConfigurationError(f"{' and '.join(unused)}: not an option of {', '.join(names)}")
+        if self.options.reference is not None:
+            for name in names:
+                if "reference" not in self._used(parse(name).base):
+                    raise ConfigurationError(f"reference: {name} explains an image by its own code; leave {name} out")
+        return {name: self.method(name) for name in names}
+
+    def _used(self, base: str) -> set[str]:
+        """Return which of the given options a base has; RELAX and REPEAT have options of their own."""
         if base in ("repeat", "relax"):
-            return repeat if base == "repeat" or over else relax
-        mine = {field.name for field in fields(METHODS[base])} & told.keys()
-        used.update(mine)
-        chosen = replace(METHODS[base], **{option: told[option] for option in mine})
-        return replace(repeat, base=chosen, estimator="exact") if over else Spread(base=chosen, by=by, passes=passes)
+            return set()
+        return {field.name for field in fields(METHODS[base])} & self.options.given.keys()
 
-    found = {name: method(name) for name in names}
-    if unused := sorted(told.keys() - used):
-        raise ConfigurationError(f"{' and '.join(unused)}: not an option of {', '.join(names)}")
-    return found
+
+def parse(name: str) -> MethodName:
+    """Return the parts of a method's name; refuse a name that is not known.
+
+    >>> parse("repeat:kernel_shap"), parse("repeat:threshold=otsu").options
+    (MethodName(base='kernel_shap', wrapper='repeat', options={}), {'threshold': 'otsu'})
+    """
+    wrapper, _, rest = name.rpartition(":")
+    option, equals, value = rest.partition("=")
+    if wrapper == "repeat" and equals:
+        choose("option of REPEAT", option, REPEAT_OPTIONS)
+        try:
+            return MethodName("repeat", options={option: REPEAT_OPTIONS[option](value)})
+        except ValueError as error:
+            raise ConfigurationError(f"unknown method '{name}'; {option} must be a whole number") from error
+    choose("method", rest, METHODS)
+    if wrapper not in ("", "repeat", "once") or (wrapper and rest == "repeat") or (wrapper, rest) == ("once", "relax"):
+        raise ConfigurationError(f"unknown method '{name}'; REPEAT over another base is repeat:NAME")
+    return MethodName(rest, wrapper)
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a list such as `repeat,relax,repeat:kernel_shap`; each must be known and be there once."""
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        parse(name)
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"a method is named twice in '{text}'")
+    return names
+
+
+def stochastic_bases() -> list[str]:
+    """Return the names of the bases, other than RELAX, that REPEAT can be run over."""
+    return [
+        name for name, method in METHODS.items() if name not in ("repeat", "relax") and not is_deterministic(method)
+    ]

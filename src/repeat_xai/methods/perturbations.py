@@ -1,4 +1,4 @@
-"""One thing seen a little differently in every pass, and the way back from what is found to the image as it was."""
+"""Perturbations change the image or the encoder a little in each pass of `Spread`, and bring its map back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from repeat_xai.encoders.torch_encoder import TorchEncoder
-from repeat_xai.errors import ConfigurationError, EncoderError, choose
+from repeat_xai.errors import ConfigurationError, EncoderError, choose, expect_number
 from repeat_xai.seeds import uniforms
 from repeat_xai.types import Encoder, Image
 
@@ -19,22 +19,23 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 Per = Literal["channel", "pixel"]
+CROP_CORNERS = 4
 
 
 class Pass(NamedTuple):
-    """What one pass explains."""
+    """The encoder and the image of one pass, and how its map relates to the unchanged image."""
 
     encoder: Encoder
     image: Image
-    back: Callable[[Map], Map] = lambda found: found
-    """Its map as one of the image itself; NaN where it did not look."""
-    forth: Callable[[Tensor], Tensor] = lambda parts: parts
-    """Numbered parts of the image itself [channels, height, width] as those of what it explains."""
+    move_back: Callable[[Map], Map] = lambda importance: importance
+    """Turns the map of the pass into a map of the unchanged image, with NaN where the pass did not see it."""
+    move_parts: Callable[[Tensor], Tensor] = lambda parts: parts
+    """Turns numbered parts of the unchanged image [channels, height, width] into those of the image of the pass."""
 
 
 @runtime_checkable
 class Perturbation(Protocol):
-    """Pass number so-and-so of a seed."""
+    """A change of the image or the encoder that depends on the number of the pass and on a seed."""
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass: ...
 
@@ -42,16 +43,18 @@ class Perturbation(Protocol):
 @final
 @dataclass(frozen=True, kw_only=True)
 class InputDropout:
-    """Values of the image set to the mean colour at random: the paper's, with probability ½ (Wang et al. 2019)."""
+    """Set values of the image to the mean colour at random, in the paper with probability ½ (Wang et al. 2019)."""
 
     keep: float = 0.5
+    """Probability that a value is kept."""
     rescale: bool = True
-    """Whether what is kept is divided by `keep`, as torch's dropout does."""
+    """Whether kept values are divided by `keep`, as torch's dropout does."""
     per: Per = "channel"
-    """Whether the channels of a pixel are dropped apart, as torch's dropout does, or together."""
+    """Whether each channel of a pixel is dropped by itself, as torch's dropout does, or all of them together."""
 
     def __post_init__(self) -> None:
         choose("per", self.per, get_args(Per))
+        expect_number("keep", self.keep)
         if not 0 < self.keep < 1:
             raise ConfigurationError(f"keep must lie between 0 and 1, not be {self.keep}")
 
@@ -65,14 +68,15 @@ class InputDropout:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """Gaussian noise on every value."""
+    """Add Gaussian noise to every value."""
 
     deviation: float = 0.1
-    """As a share of the range of the image's values."""
+    """Standard deviation, as a share of the range of the image's values."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.deviation < float("inf"):
-            raise ConfigurationError(f"deviation must be a number above zero, not {self.deviation}")
+        expect_number("deviation", self.deviation)
+        if self.deviation <= 0:
+            raise ConfigurationError(f"deviation must be above zero, not {self.deviation}")
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         low, high = image.pixels.aminmax()
@@ -83,26 +87,29 @@ class Noise:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Flips:
-    """The image and its mirror image in turn; with `vertical`, upside down as well. Without noise in the base, two
-    passes, or four, say all."""
+    """Show the image and its mirror image in turn, and with `vertical` both upside down as well.
+
+    A deterministic base gives no further information after two passes, or four with `vertical`.
+    """
 
     vertical: bool = False
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         axes = [axis for axis, turn in ((-1, number % 2), (-2, self.vertical and number // 2 % 2)) if turn]
         flipped = replace(image, pixels=image.pixels.flip(axes))
-        return Pass(encoder, flipped, lambda found: found.flip(axes), lambda parts: parts.flip(axes))
+        return Pass(encoder, flipped, lambda importance: importance.flip(axes), lambda parts: parts.flip(axes))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Crops:
-    """Each corner in turn, enlarged to the whole; how much is cut off is drawn at random."""
+    """Crop to each corner in turn and enlarge the crop to the whole size; how much is cut off is drawn at random."""
 
     least: float = 0.8
-    """The smallest share of each side that is left; half at least, so that the corners cover the image."""
+    """Smallest share of each side that is kept; at least one half, so that the four corners cover the image."""
 
     def __post_init__(self) -> None:
+        expect_number("least", self.least)
         if not 0.5 <= self.least < 1:
             raise ConfigurationError(f"least must be at least 0.5 and below 1, not {self.least}")
 
@@ -113,23 +120,25 @@ class Crops:
         top, left = (height - rows) * (number % 2), (width - columns) * (number // 2 % 2)
         corner = (..., slice(top, top + rows), slice(left, left + columns))
 
-        def back(found: Map) -> Map:
-            whole = torch.full_like(found, torch.nan)
-            whole[corner] = F.interpolate(found[None, None], (rows, columns), mode="bilinear")[0, 0]
+        def move_back(importance: Map) -> Map:
+            whole = torch.full_like(importance, torch.nan)
+            whole[corner] = F.interpolate(importance[None, None], (rows, columns), mode="bilinear")[0, 0]
             return whole
 
-        def forth(parts: Tensor) -> Tensor:
+        def move_parts(parts: Tensor) -> Tensor:
             return F.interpolate(parts[None, *corner].double(), (height, width), mode="nearest-exact")[0].long()
 
-        seen = F.interpolate(image.pixels[None, *corner], (height, width), mode="bilinear")[0]
-        return Pass(encoder, replace(image, pixels=seen), back, forth)
+        enlarged = F.interpolate(image.pixels[None, *corner], (height, width), mode="bilinear")[0]
+        return Pass(encoder, replace(image, pixels=enlarged), move_back, move_parts)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class McDropout:
-    """The encoder's own dropout left on (Gal and Ghahramani 2016). What is dropped is drawn for a batch at a time, so
-    that under RELAX the map depends on how many copies go through the encoder at once."""
+    """Leave the encoder's own dropout on (Gal and Ghahramani 2016).
+
+    Dropout is drawn for a whole batch at once, so with RELAX as the base the map depends on the batch size.
+    """
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         if not isinstance(encoder, TorchEncoder) or not _dropouts(encoder.module):
@@ -140,21 +149,23 @@ class McDropout:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Ensemble:
-    """Each of several encoders in turn, which must take the same images as the one asked after. Every map is divided
-    by its mean magnitude, since codes of different networks have different sizes."""
+    """Use several encoders in turn, which must have the same preprocessing.
+
+    Every map is divided by its mean magnitude, since codes of different networks have different lengths.
+    """
 
     encoders: tuple[Encoder, ...]
 
     def __post_init__(self) -> None:
         encoders = self.encoders if isinstance(self.encoders, tuple) else ()
-        if len(encoders) < 2 or not all(isinstance(one, Encoder) for one in encoders):
+        if len(encoders) < 2 or not all(isinstance(encoder, Encoder) for encoder in encoders):
             raise ConfigurationError("an ensemble is a tuple of at least two encoders made with load_encoder")
 
     def __call__(self, encoder: Encoder, image: Image, *, number: int, seed: int) -> Pass:
         chosen = self.encoders[number % len(self.encoders)]
         if chosen.preprocessing != encoder.preprocessing:
             raise ConfigurationError(f"{chosen.name} and {encoder.name} do not take the same images")
-        return Pass(chosen, image, lambda found: found / found.abs().mean().clamp_min(torch.finfo(found.dtype).tiny))
+        return Pass(chosen, image, _divided_by_mean)
 
 
 PERTURBATIONS: dict[str, Perturbation] = {
@@ -164,12 +175,12 @@ PERTURBATIONS: dict[str, Perturbation] = {
     "crops": Crops(),
     "mc_dropout": McDropout(),
 }
-"""Those that need nothing else to be known."""
+"""Perturbations by name, without `Ensemble`, which needs to be given encoders."""
 
 
 @final
 class _Dropping(nn.Module):
-    """A network whose dropout layers, and nothing else, act as in training."""
+    """A network whose dropout layers act as in training, and all others as in evaluation."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -181,18 +192,25 @@ class _Dropping(nn.Module):
         for layer in layers:
             layer.training = True
         try:
-            found: Tensor = self.module(images)
-            return found
+            features: Tensor = self.module(images)
+            return features
         finally:
             for layer, training in zip(layers, before, strict=True):
                 layer.training = training
 
 
+def _divided_by_mean(importance: Map) -> Map:
+    """Return the map divided by its mean magnitude."""
+    return importance / importance.abs().mean().clamp_min(torch.finfo(importance.dtype).tiny)
+
+
 def _dropouts(module: nn.Module) -> list[nn.Module]:
+    """Return the dropout layers of a network that drop anything."""
     kinds = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
     return [part for part in module.modules() if isinstance(part, kinds) and part.p > 0]
 
 
 def _uniforms(shape: tuple[int, ...], seed: int) -> Tensor:
+    """Return uniform random numbers on [0, 1)."""
     count = torch.Size(shape).numel()
     return torch.from_numpy(uniforms(seed, start=0, stop=1, width=count)[0]).view(shape)

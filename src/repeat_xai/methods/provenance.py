@@ -1,4 +1,4 @@
-"""What made a result: enough to make it again."""
+"""What made a result is recorded with it, so that it can be made again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import platform
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +21,7 @@ from torch import Tensor
 
 from repeat_xai.encoders.onnx import OnnxEncoder
 from repeat_xai.encoders.torch_encoder import TorchEncoder
-from repeat_xai.engine.scheduler import Answer
-from repeat_xai.types import Encoder, Explanation, Image
+from repeat_xai.types import Answer, Encoder, Explanation, Image
 from repeat_xai.version import __version__
 
 if TYPE_CHECKING:
@@ -31,13 +29,24 @@ if TYPE_CHECKING:
 
 VERSIONS = {module.__name__: str(module.__version__) for module in (torch, torchvision, timm, numpy, PIL)}
 for package in ("onnxruntime", "captum", "scikit-learn", "scikit-image", "transformers"):
-    with suppress(PackageNotFoundError):  # it may be missing, or be another build of it
+    with suppress(PackageNotFoundError):  # the package may be missing, or be installed under another name
         VERSIONS[package] = version(package)
 
 
+class MethodMaps(NamedTuple):
+    """The maps that a method makes of one image."""
+
+    importance: Map
+    uncertainty: Map | None = None
+    """None for a method that does not measure it."""
+    vote_share: Map | None = None
+    """None for a method that casts no votes."""
+    record: Mapping[str, Any] = {}
+    """Further facts for the provenance, such as the number of masks that were used."""
+
+
 def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dict[str, Any]:
-    """Everything the maps depend on."""
-    preprocessing = image.preprocessing
+    """Return everything that the maps depend on."""
     return {
         "method": configuration(method),
         "encoder": {
@@ -47,48 +56,35 @@ def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dic
             "dtype": str(encoder.dtype).removeprefix("torch."),
             "precision": encoder.precision if isinstance(encoder, TorchEncoder) else "its own",
         },
-        "image": {
-            "sha256": image.photo.digest,
-            "preprocessing": "none" if preprocessing is None else dataclasses.asdict(preprocessing),
-        },
+        "image": configuration(image),
         "seed": int(seed),
         "repeat-xai": __version__,
     }
 
 
-class Maps(NamedTuple):
-    """What a method finds out about one image."""
-
-    importance: Map
-    uncertainty: Map
-    vote_share: Map | None = None
-    about: Mapping[str, Any] = {}
-    """How it went, for the record."""
-
-
-def explained(
-    answers: Iterator[Answer[Maps]], method: object, encoder: Encoder, *, seed: int
+def explanations(
+    answers: Iterator[Answer[MethodMaps]], method: object, encoder: Encoder, *, seed: int
 ) -> Iterator[Answer[Explanation]]:
-    """Maps as explanations, with what made them and what they cost."""
+    """Yield the answers with their maps as explanations, which say what made them and what they cost."""
     for answer in answers:
-        image = answer.image
-        about = request(method, encoder, image, seed=seed) | _setting(encoder, image)
-        about |= {"encoder_calls": answer.calls, "seconds": round(answer.seconds, 3), "ran": dict(answer.ran)}
-        yield answer.to(partial(_explanation, image=image, about=about))
+
+        def explanation(image: Image, maps: MethodMaps, answer: Answer[MethodMaps] = answer) -> Explanation:
+            return Explanation(
+                importance=maps.importance.float(),
+                uncertainty=None if maps.uncertainty is None else maps.uncertainty.float(),
+                vote_share=None if maps.vote_share is None else maps.vote_share.float(),
+                photo=image.photo,
+                provenance=request(method, encoder, image, seed=seed)
+                | _circumstances(encoder, image)
+                | {"encoder_calls": answer.calls, "seconds": round(answer.seconds, 3), "ran": dict(answer.ran)}
+                | dict(maps.record),
+            )
+
+        yield answer.with_result(explanation)
 
 
-def _explanation(maps: Maps, *, image: Image, about: Mapping[str, Any]) -> Explanation:
-    return Explanation(
-        importance=maps.importance.float(),
-        uncertainty=maps.uncertainty.float(),
-        vote_share=None if maps.vote_share is None else maps.vote_share.float(),
-        photo=image.photo,
-        provenance={**about, **maps.about},
-    )
-
-
-def _setting(encoder: Encoder, image: Image) -> dict[str, Any]:
-    """What was explained where, with what and when."""
+def _circumstances(encoder: Encoder, image: Image) -> dict[str, Any]:
+    """Return what the maps do not depend on: the photo's name and size, the device, the time and the versions."""
     device = torch.cuda.get_device_name(encoder.device) if encoder.device.type == "cuda" else platform.machine()
     return {
         "photo": {
@@ -104,7 +100,10 @@ def _setting(encoder: Encoder, image: Image) -> dict[str, Any]:
 
 
 def configuration(thing: object) -> Any:
-    """A configuration as plain JSON: its name with the fields that make it what it is; images by their digest."""
+    """Return a configuration as plain JSON: its class name with its fields, and images and tensors by their digest.
+
+    Fields that do not change a result, such as the number of copies per batch, are left out.
+    """
     if isinstance(thing, Image):
         how = thing.preprocessing
         return {"sha256": thing.photo.digest, "preprocessing": "none" if how is None else dataclasses.asdict(how)}

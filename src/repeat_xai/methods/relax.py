@@ -1,15 +1,16 @@
-"""RELAX (Wickstrøm et al. 2023): mask the image at random and see how far its code moves.
+"""RELAX (Wickstrøm et al. 2023) masks the image at random and measures how similar its code stays.
 
     R = Σ s·M / Σ M            U = Σ (s − R)²·M / Σ M            s = s(h, h̄), h̄ the code of the image under M
 
-The paper prints both with 1/N in place of 1/Σ M; the authors' code divides R by Σ M, which is what gives the paper's
-figures, and U by nothing. Each reading has its name.
+The paper prints both with 1/N in place of 1/Σ M. The authors' code divides R by Σ M, which reproduces the paper's
+figures, and does not divide U at all. `normalise` and `normalise_uncertainty` choose among these readings by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, final, get_args
 
 import torch
@@ -18,24 +19,27 @@ from torch import Tensor
 from repeat_xai.engine.batches import Plan
 from repeat_xai.engine.kernels import Cosine, Kernel
 from repeat_xai.engine.masks import Basis, Grid
-from repeat_xai.engine.scheduler import Answer, Estimate, only, stream
+from repeat_xai.engine.scheduler import Estimate, Progress, run_estimates
 from repeat_xai.errors import ConfigurationError, at_least, choose
-from repeat_xai.methods.provenance import Maps, explained
+from repeat_xai.methods.base import explain_image, explain_images
+from repeat_xai.methods.provenance import MethodMaps, explanations
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image
+from repeat_xai.types import Answer, Encoder, Explanation, Image, Task, only_result
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 Normalise = Literal["mask_sum", "count"]
-Spread = Literal["mask_sum", "count", "sum"]
+NormaliseUncertainty = Literal["mask_sum", "count", "sum"]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over masks, a map each, of similarities told from that of the first mask, s₀: no digit of a spread is lost
-    when all similarities are nearly alike, as an untrained encoder's are."""
+    """Sums over masks of s − s₀, the similarities' differences from the first mask's similarity, as maps.
+
+    Differences keep all digits where the similarities are nearly equal, as those of an untrained encoder are.
+    """
 
     origin: Tensor
     """s₀."""
@@ -50,21 +54,29 @@ class Moments:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Relax:
-    """Importance as similarity kept, averaged over random masks."""
+    """RELAX: the importance of a pixel is the mean similarity of the masked copies that keep it.
 
+    Its uncertainty is the variance of these similarities.
+    """
+
+    title: ClassVar[str] = "RELAX"
     stochastic: ClassVar[bool] = True
     gradients: ClassVar[bool] = False
     citation: ClassVar[str] = "Wickstrøm et al. 2023"
 
     masks: int = 1000
+    """Number of masks N."""
     grid: Grid = Grid()
+    """How masks are drawn."""
     similarity: Kernel = Cosine()
+    """The kernel s that compares codes."""
     normalise: Normalise = "mask_sum"
-    """What divides Σ s·M: the sum of masks, or their count N as printed."""
-    spread: Spread = "mask_sum"
-    """What divides Σ (s − R)²·M: the sum of masks, their count N as printed, or nothing as in the authors' code."""
+    """The divisor of Σ s·M: the sum of the masks, or their count N as printed."""
+    normalise_uncertainty: NormaliseUncertainty = "mask_sum"
+    """The divisor of Σ (s − R)²·M: the sum of the masks, their count N as printed, or none (`sum`) as in the authors'
+    code."""
     chunk: int | None = field(default=None, compare=False)
-    """Masked copies through the encoder at once, if not as suits the device: changes memory and speed, not the map."""
+    """Masked copies per batch; None chooses by the device. It changes memory and speed, but not the maps."""
 
     def __post_init__(self) -> None:
         at_least("masks", self.masks, 1)
@@ -74,63 +86,67 @@ class Relax:
         if isinstance(self.similarity, type) or not callable(self.similarity):
             raise ConfigurationError(f"similarity must be a kernel, such as Cosine(), not {self.similarity!r}")
         choose("normalise", self.normalise, get_args(Normalise))
-        choose("spread", self.spread, get_args(Spread))
+        choose("normalise_uncertainty", self.normalise_uncertainty, get_args(NormaliseUncertainty))
 
     @property
     def calls(self) -> int:
-        """Encoder calls per image: its masked copies, and itself."""
+        """Encoder calls for an image: its masked copies, and the image itself."""
         return self.masks + 1
 
     @property
     def plan(self) -> Plan:
+        """How the engine is to run the masked copies of an image."""
         return Plan(self.grid, self.similarity, self.chunk, self.calls)
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
-        """The importance map, in float64."""
+    __call__ = explain_image
+    stream = explain_images
+
+    def answers(
+        self, encoder: Encoder, tasks: Iterable[Task], *, seed: int, progress: Progress | None = None
+    ) -> Iterator[Answer[Explanation]]:
+        """Yield an answer for each task, in order; an image that cannot be explained is answered with its error."""
+        maps = run_estimates(encoder, tasks, partial(self.estimate, seed=seed), self.plan, progress)
+        return explanations(maps, self, encoder, seed=seed)
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the importance map R of one run, in float64."""
 
         def estimate(basis: Basis, image: Image) -> Estimate[Map]:
             moments = yield from self.moments(basis, image, seed=seed)
-            return (yield self.importance(moments))
+            return (yield self.mean_similarity(moments))
 
-        return only(stream(encoder, (image,), estimate, self.plan))
+        return only_result(run_estimates(encoder, (Task(image),), estimate, self.plan))
 
-    def explain(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
-        """Importance with RELAX's own uncertainty: how much the similarities behind each pixel vary."""
-        return only(self.answers(encoder, (image,), seed=seed))
+    def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
+        """Ask for the similarities under all masks, and return importance and uncertainty."""
+        moments = yield from self.moments(basis, image, seed=seed)
+        importance = self.mean_similarity(moments)
+        importance, uncertainty = yield torch.stack((importance, self.similarity_variance(moments, importance)))
+        return MethodMaps(importance, uncertainty)
 
-    def answers(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Answer[Explanation]]:
-        """`explain` for many images, each with what it cost, or why it failed."""
-
-        def estimate(basis: Basis, image: Image) -> Estimate[Maps]:
-            moments = yield from self.moments(basis, image, seed=seed)
-            importance = self.importance(moments)
-            importance, uncertainty = yield torch.stack((importance, self._uncertainty(moments, importance)))
-            return Maps(importance, uncertainty)
-
-        return explained(stream(encoder, images, estimate, self.plan), self, encoder, seed=seed)
-
-    def importance(self, m: Moments) -> Map:
-        """R."""
+    def mean_similarity(self, m: Moments) -> Map:
+        """Return R."""
         if self.normalise == "count":
             return (m.first + m.origin * m.masks) / self.masks
         return torch.where(m.masks > 0, m.origin + m.first / m.masks, 0.0)
 
-    def _uncertainty(self, m: Moments, importance: Map) -> Map:
+    def similarity_variance(self, m: Moments, importance: Map) -> Map:
+        """Return U, from Σ (s − R)²·M = Σ (s − s₀)²·M − 2 (R − s₀) Σ (s − s₀)·M + (R − s₀)² Σ M."""
         centre = importance - m.origin
         squares = (m.second - 2 * centre * m.first + centre.square() * m.masks).clamp_min(0)
-        if self.spread == "sum":
+        if self.normalise_uncertainty == "sum":
             return squares
-        if self.spread == "count":
+        if self.normalise_uncertainty == "count":
             return squares / self.masks
         return torch.where(m.masks > 0, squares / m.masks, 0.0)
 
     def moments(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Moments]:
-        """Sums over the masks that the seed and the image name."""
+        """Ask for the similarities under the masks that the seed and the image determine, and return their sums."""
         origin, sums = None, torch.zeros((), device=basis.rows.device)
         for draws in basis.row(self.masks, seed=fold(seed, image.photo.digest)):
             similarity = yield draws
             origin = similarity[0] if origin is None else origin
-            away = similarity - origin
-            sums = sums + basis.sums(draws, torch.stack((torch.ones_like(away), away, away**2), 1))
+            difference = similarity - origin
+            sums = sums + basis.sums(draws, torch.stack((torch.ones_like(difference), difference, difference**2), 1))
         assert origin is not None
         return Moments(origin, *basis.maps(sums))

@@ -1,15 +1,14 @@
-"""REPEAT (Wickstrøm et al. 2025): every pixel is a Bernoulli variable, important or not.
+"""REPEAT (Wickstrøm et al. 2025) treats every pixel as a Bernoulli variable: important, or not.
 
     I(k) = 1 where R(k) ≥ τ(k), else 0            W(k) = R(k) / max R(k)
     p = (1/K) Σ_k I(k)·W(k)                       U = p(1 − p)
 
-R(k) is the k-th run of a stochastic base method and τ(k) its own threshold. Binary votes leave W out, which makes p
-the mean of true Bernoulli samples.
+R(k) is the k-th run of a stochastic base method, and τ(k) is the threshold of that run's own map. Binary votes leave W
+out, which makes p the mean of true Bernoulli samples.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,136 +18,151 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final, get_args
 import torch
 from torch import Tensor
 
-from repeat_xai.encoders.calls import metering
 from repeat_xai.engine.masks import Basis
-from repeat_xai.engine.scheduler import Answer, Estimate, only, stream
-from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose
-from repeat_xai.methods.base import Importance, deterministic, importance_of, name_of
-from repeat_xai.methods.fast_estimator import FEWEST, MOST_POOL, Pooled
-from repeat_xai.methods.provenance import Maps, explained
+from repeat_xai.engine.scheduler import Estimate, Progress, run_estimates
+from repeat_xai.errors import ConfigurationError, at_least, choose, expect_number
+from repeat_xai.methods.base import (
+    Base,
+    answer_each,
+    expect_base,
+    explain_image,
+    explain_images,
+    importance_of,
+    is_deterministic,
+    name_of,
+)
+from repeat_xai.methods.fast_estimator import FEWEST_MASKS, MAX_BUDGET, FastEstimator
+from repeat_xai.methods.provenance import MethodMaps, explanations
 from repeat_xai.methods.relax import Relax
-from repeat_xai.methods.thresholds import THRESHOLDS
+from repeat_xai.methods.thresholds import Threshold, expect_threshold
 from repeat_xai.methods.votes import Votes, indicator, weights
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image, expect, expect_encoder
+from repeat_xai.types import Answer, Encoder, Explanation, Image, Task, expect_encoder
 
 if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 Estimator = Literal["exact", "fast"]
-DETERMINISTIC = "finds the same whatever the seed: all repeats would vote alike; use Spread for its uncertainty"
+SAME_MAPS = "gives the same map whatever the seed, so all repeats would vote alike; use Spread for its uncertainty"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """Importance as the share of repeats that call a pixel important, uncertainty as their disagreement."""
+    """REPEAT: importance is the share of repeats that call a pixel important, uncertainty how far they disagree."""
 
+    title: ClassVar[str] = "REPEAT"
     stochastic: ClassVar[bool] = True
     citation: ClassVar[str] = "Wickstrøm et al. 2025"
 
-    base: Importance = Relax()
+    base: Base = Relax()
+    """The stochastic method that is repeated."""
     estimator: Estimator = "fast"
-    """`exact` runs the base `repeats` times; `fast` estimates the same votes from one designed pool of masks."""
+    """`exact` runs the base `repeats` times; `fast` estimates the same votes from one designed set of masks."""
     repeats: int = 10
-    """How often the base is run; for `fast`, how many repeats an automatic pool is to be as accurate as."""
-    threshold: str = "mean"
+    """Number of repeats K. For `fast`: the number of repeats that the automatic budget is to be as accurate as."""
+    threshold: Threshold = "mean"
+    """How the cut of a map is found: a name in `THRESHOLDS`, or a function from maps [n, height, width] to n cuts."""
     votes: Votes = "weighted"
-    pool: int | Literal["auto"] = "auto"
-    """For `fast`: how many masks, in whole blocks, or as many as the error of p asks."""
+    """Whether a vote counts by the pixel's importance, as in the paper, or each vote alike (`binary`)."""
+    budget: int | Literal["auto"] = "auto"
+    """For `fast`: the number of masks, rounded up to whole blocks; `auto` draws as many as the accuracy asks."""
     tolerance: float | None = None
-    """For `fast`: the error of p at which an automatic pool stops, in place of that of `repeats` repeats."""
+    """For `fast`: the error of p at which an automatic budget stops, in place of the error of `repeats` repeats."""
 
     def __post_init__(self) -> None:
         at_least("repeats", self.repeats, 1)
-        if isinstance(self.base, type) or not callable(self.base):
-            raise ConfigurationError(f"base must be an importance method, such as Relax(), not {self.base!r}")
-        if deterministic(self.base):
-            raise ConfigurationError(f"{name_of(self.base)} {DETERMINISTIC}")
+        expect_base(self.base)
+        if is_deterministic(self.base):
+            raise ConfigurationError(f"{name_of(self.base)} {SAME_MAPS}")
         choose("estimator", self.estimator, get_args(Estimator))
-        choose("threshold", self.threshold, THRESHOLDS)
+        expect_threshold(self.threshold)
         choose("votes", self.votes, get_args(Votes))
-        if self.pool != "auto":
-            at_least("pool", self.pool, 1, MOST_POOL)
-        if self.tolerance is not None and not 0 < self.tolerance < math.inf:
-            raise ConfigurationError(f"tolerance must be a number above zero, not {self.tolerance}")
+        if self.budget != "auto":
+            at_least("budget", self.budget, 1, MAX_BUDGET)
+        if self.tolerance is not None:
+            expect_number("tolerance", self.tolerance)
+            if self.tolerance <= 0:
+                raise ConfigurationError(f"tolerance must be above zero, not {self.tolerance}")
 
     @property
     def gradients(self) -> bool:
-        """Whether its base needs them."""
+        """Whether the base needs gradients."""
         return bool(getattr(self.base, "gradients", False))
 
     @property
-    def calls(self) -> int | None:
-        """Encoder calls per image, at most, where that is known beforehand."""
-        if isinstance(self.base, Relax):
-            return self._pooled(self.base).calls if self._fast else self.repeats * self.base.masks + 1
-        base = getattr(self.base, "calls", None)
-        return None if base is None else self.repeats * int(base)
-
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
-        return only(self.answers(encoder, (image,), seed=seed))
-
-    def stream(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Explanation]:
-        """Many images, in order: on a GPU several are under way at once, so that it never waits."""
-        for answer in self.answers(encoder, images, seed=seed):
-            yield only(iter((answer,)))
-
-    def answers(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Answer[Explanation]]:
-        """The same, each with what it cost, or why it failed."""
-        expect_encoder(encoder)
-        if self.estimator == "fast" and not self._fast:
-            needed = f"the fast estimator needs Relax of {FEWEST} masks or more as its base: exact repeats are used"
-            warnings.warn(needed, stacklevel=2)
-        if isinstance(self.base, Relax):
-            estimate = partial(self._pooled(self.base).estimate if self._fast else self._exact, seed=seed)
-            found = stream(encoder, images, estimate, self.base.plan._replace(calls=self.calls or 0))
-        else:
-            found = (self._run(encoder, image, seed=seed) for image in images)
-        return explained(found, self, encoder, seed=seed)
+    def is_fast(self) -> bool:
+        """Whether the fast estimator is used: it needs RELAX with enough masks as its base."""
+        return self.estimator == "fast" and isinstance(self.base, Relax) and self.base.masks >= FEWEST_MASKS
 
     @property
-    def _fast(self) -> bool:
-        return self.estimator == "fast" and isinstance(self.base, Relax) and self.base.masks >= FEWEST
+    def calls(self) -> int | None:
+        """Encoder calls for an image, at most; None where that is not known beforehand."""
+        if isinstance(self.base, Relax):
+            return self.fast_estimator.calls if self.is_fast else self.repeats * self.base.masks + 1
+        calls = getattr(self.base, "calls", None)
+        return None if calls is None else self.repeats * int(calls)
 
-    def _exact(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Maps]:
-        """K runs of RELAX."""
+    __call__ = explain_image
+    stream = explain_images
+
+    def answers(
+        self, encoder: Encoder, tasks: Iterable[Task], *, seed: int, progress: Progress | None = None
+    ) -> Iterator[Answer[Explanation]]:
+        """Yield an answer for each task, in order; an image that cannot be explained is answered with its error."""
+        expect_encoder(encoder)
+        if self.estimator == "fast" and not self.is_fast:
+            needed = f"the fast estimator needs Relax of {FEWEST_MASKS} masks or more as its base"
+            warnings.warn(f"{needed}: exact repeats are used", stacklevel=2)
+        if isinstance(self.base, Relax):
+            plan = self.base.plan._replace(calls=self.calls or 0)
+            maps = run_estimates(encoder, tasks, partial(self.estimate, seed=seed), plan, progress)
+        else:
+            maps = answer_each(encoder, tasks, partial(self._repeated, encoder, seed=seed))
+        return explanations(maps, self, encoder, seed=seed)
+
+    def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
+        """Ask for the similarities that the votes over RELAX need, and return the maps."""
+        return (self.fast_estimator.estimate if self.is_fast else self._exact)(basis, image, seed=seed)
+
+    @property
+    def fast_estimator(self) -> FastEstimator:
+        """How votes over RELAX are estimated from one set of masks."""
+        assert isinstance(self.base, Relax)
+        return FastEstimator(
+            base=self.base,
+            threshold=self.threshold,
+            votes=self.votes,
+            repeats=self.repeats,
+            budget=None if self.budget == "auto" else self.budget,
+            tolerance=self.tolerance,
+        )
+
+    def _exact(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
+        """Run RELAX K times."""
         assert isinstance(self.base, Relax)
         p = share = torch.zeros((), dtype=torch.float64, device=basis.rows.device)
         for repeat in range(self.repeats):
             moments = yield from self.base.moments(basis, image, seed=fold(seed, "repeat", repeat))
-            p, share = self._voted(self.base.importance(moments), p, share)
+            p, share = self._with_votes(self.base.mean_similarity(moments), p, share)
         p, share = yield torch.stack((p, share))
-        return Maps(p, p * (1 - p), share)
+        return MethodMaps(p, p * (1 - p), share)
 
-    def _run(self, encoder: Encoder, image: Image, *, seed: int) -> Answer[Maps]:
-        """K runs of any base."""
-        expect(encoder, image)
+    def _repeated(self, encoder: Encoder, image: Image, *, seed: int) -> MethodMaps:
+        """Run any base K times."""
         p = share = torch.zeros((), dtype=torch.float64)
-        found: Map | None = None
-        silent = not hasattr(self.base, "stochastic")
-        with metering() as meter:
-            try:
-                for repeat in range(self.repeats):
-                    before, found = found, importance_of(self.base, encoder, image, seed=fold(seed, "repeat", repeat))
-                    if silent and before is not None and found.equal(before) and found.amin() < found.amax():
-                        raise ConfigurationError(f"the base {DETERMINISTIC}")
-                    p, share = self._voted(found, p, share)
-            except EncoderError as error:
-                return Answer(image=image, result=error)
-        return Answer(image=image, result=Maps(p, p * (1 - p), share), calls=meter.calls, seconds=meter.seconds)
+        previous: Map | None = None
+        undeclared = not hasattr(self.base, "stochastic")
+        for repeat in range(self.repeats):
+            importance = importance_of(self.base, encoder, image, seed=fold(seed, "repeat", repeat))
+            same = undeclared and previous is not None and importance.equal(previous)
+            if same and importance.amin() < importance.amax():
+                raise ConfigurationError(f"the base {SAME_MAPS}")
+            p, share = self._with_votes(importance, p, share)
+            previous = importance
+        return MethodMaps(p, p * (1 - p), share)
 
-    def _voted(self, importance: Map, p: Tensor, share: Tensor) -> tuple[Map, Map]:
-        """One repeat's votes added."""
-        chosen = indicator(importance[None], self.threshold)[0].double()
-        return p + chosen * weights(importance[None], self.votes)[0] / self.repeats, share + chosen / self.repeats
-
-    def _pooled(self, base: Relax) -> Pooled:
-        return Pooled(
-            base=base,
-            threshold=self.threshold,
-            votes=self.votes,
-            repeats=self.repeats,
-            pool=None if self.pool == "auto" else self.pool,
-            tolerance=self.tolerance,
-        )
+    def _with_votes(self, importance: Map, p: Tensor, share: Tensor) -> tuple[Map, Map]:
+        """Return p and the share of votes with the votes of one repeat added."""
+        votes = indicator(importance[None], self.threshold)[0].double()
+        return p + votes * weights(importance[None], self.votes)[0] / self.repeats, share + votes / self.repeats

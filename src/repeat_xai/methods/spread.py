@@ -1,104 +1,114 @@
-"""Uncertainty for any method, as the spread of what it finds in several passes.
+"""`Spread` gives any base an uncertainty: how much its importance varies over several passes.
 
     R = (1/K) Σ_k R(k)            U² = (1/(K − 1)) Σ_k (R(k) − R)²
 
-Pass k explains the image, or the encoder, a little changed. The paper's is dropout on the image, ten times.
+Pass k explains the image, or the encoder, with a small change. The paper's change is dropout on the image, ten times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, final
 
 import torch
 
-from repeat_xai.encoders.calls import metering
 from repeat_xai.encoders.torch_state import seeded
-from repeat_xai.engine.scheduler import Answer, only
-from repeat_xai.errors import ConfigurationError, EncoderError, at_least
-from repeat_xai.methods.base import Importance, deterministic, importance_of
+from repeat_xai.errors import ConfigurationError, at_least
+from repeat_xai.methods.base import (
+    Base,
+    answer_each,
+    expect_base,
+    explain_image,
+    explain_images,
+    importance_of,
+    is_deterministic,
+    name_of,
+)
 from repeat_xai.methods.bases.features import parts_of
 from repeat_xai.methods.bases.kernel_shap import KernelShap
 from repeat_xai.methods.bases.lime import Lime
 from repeat_xai.methods.bases.saliency import Saliency
-from repeat_xai.methods.perturbations import Crops, Ensemble, InputDropout, Pass, Perturbation
-from repeat_xai.methods.provenance import Maps, explained
+from repeat_xai.methods.perturbations import CROP_CORNERS, Crops, Ensemble, InputDropout, Pass, Perturbation
+from repeat_xai.methods.provenance import MethodMaps, explanations
 from repeat_xai.seeds import fold
-from repeat_xai.types import Encoder, Explanation, Image, expect, expect_encoder
+from repeat_xai.types import Answer, Encoder, Explanation, Image, Task
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CORNERS = 4
+    from repeat_xai.engine.scheduler import Progress
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Importance as the mean over passes, uncertainty as their standard deviation."""
+    """Importance is the mean over passes, uncertainty their standard deviation."""
 
-    base: Importance = Saliency()
+    title: ClassVar[str] = "Spread"
+
+    base: Base = Saliency()
+    """The method that is run in every pass."""
     by: Perturbation | None = InputDropout()
-    """What differs from pass to pass; None: only the base's own random numbers."""
+    """What changes from pass to pass; None leaves it to the base's own random numbers."""
     passes: int = 10
+    """Number of passes K."""
 
     def __post_init__(self) -> None:
         at_least("passes", self.passes, 2)
-        if isinstance(self.base, type) or not callable(self.base):
-            raise ConfigurationError(f"base must be an importance method, such as Saliency(), not {self.base!r}")
+        expect_base(self.base)
         if isinstance(self.by, type) or not (self.by is None or callable(self.by)):
             raise ConfigurationError(f"by must be a perturbation, such as InputDropout(), or None, not {self.by!r}")
-        if self.by is None and deterministic(self.base):
-            raise ConfigurationError(f"{type(self.base).__name__} finds the same every time; say what is to differ")
-        if isinstance(self.by, Crops) and self.passes < 2 * CORNERS:
-            raise ConfigurationError(f"crops need at least {2 * CORNERS} passes, two for each corner")
+        if self.by is None and is_deterministic(self.base):
+            raise ConfigurationError(f"{name_of(self.base)} gives the same map in every pass; name a perturbation")
+        if isinstance(self.by, Crops) and self.passes < 2 * CROP_CORNERS:
+            raise ConfigurationError(f"crops need at least {2 * CROP_CORNERS} passes, two for each corner")
         if isinstance(self.by, Ensemble) and self.passes % len(self.by.encoders):
-            raise ConfigurationError(f"{self.passes} passes do not go round {len(self.by.encoders)} encoders evenly")
+            raise ConfigurationError(f"{self.passes} passes are not a multiple of {len(self.by.encoders)} encoders")
+
+    @property
+    def gradients(self) -> bool:
+        """Whether the base needs gradients."""
+        return bool(getattr(self.base, "gradients", False))
 
     @property
     def calls(self) -> int | None:
-        """Encoder calls per image, where that is known beforehand."""
-        base = getattr(self.base, "calls", None)
-        return None if base is None else self.passes * int(base)
+        """Encoder calls for an image; None where that is not known beforehand."""
+        calls = getattr(self.base, "calls", None)
+        return None if calls is None else self.passes * int(calls)
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Explanation:
-        return only(self.answers(encoder, (image,), seed=seed))
+    __call__ = explain_image
+    stream = explain_images
 
-    def stream(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Explanation]:
-        """Many images, in order."""
-        for answer in self.answers(encoder, images, seed=seed):
-            yield only(iter((answer,)))
+    def answers(
+        self, encoder: Encoder, tasks: Iterable[Task], *, seed: int, progress: Progress | None = None
+    ) -> Iterator[Answer[Explanation]]:
+        """Yield an answer for each task, in order; an image that cannot be explained is answered with its error."""
+        del progress  # the base is not known to measure similarities
+        return explanations(
+            answer_each(encoder, tasks, partial(self._all_passes, encoder, seed=seed)), self, encoder, seed=seed
+        )
 
-    def answers(self, encoder: Encoder, images: Iterable[Image], *, seed: int) -> Iterator[Answer[Explanation]]:
-        """The same, each with what it cost, or why it failed."""
-        expect_encoder(encoder)
-        return explained((self._run(encoder, image, seed=seed) for image in images), self, encoder, seed=seed)
-
-    def _run(self, encoder: Encoder, image: Image, *, seed: int) -> Answer[Maps]:
-        expect(encoder, image)
-        seen, mean, squares = torch.zeros(3, *image.pixels.shape[1:], dtype=torch.float64)
-        with metering() as meter:
-            try:
-                for number in range(self.passes):
-                    found = self._pass(encoder, image, number, seed=fold(seed, "pass", number))
-                    there = found.isfinite()
-                    seen = seen + there
-                    away = torch.where(there, found - mean, 0.0)
-                    mean = mean + away / seen.clamp_min(1)
-                    squares = squares + away * torch.where(there, found - mean, 0.0)
-            except EncoderError as error:
-                return Answer(image=image, result=error)
-        deviation = (squares / (seen - 1).clamp_min(1)).sqrt()
-        return Answer(image=image, result=Maps(mean, deviation), calls=meter.calls, seconds=meter.seconds)
+    def _all_passes(self, encoder: Encoder, image: Image, *, seed: int) -> MethodMaps:
+        """Return mean and deviation over the passes, updated pass by pass (Welford's algorithm)."""
+        count, mean, squares = torch.zeros(3, *image.pixels.shape[1:], dtype=torch.float64)
+        for number in range(self.passes):
+            importance = self._pass(encoder, image, number, seed=fold(seed, "pass", number))
+            seen = importance.isfinite()  # a crop sees only a part of the image
+            count = count + seen
+            difference = torch.where(seen, importance - mean, 0.0)
+            mean = mean + difference / count.clamp_min(1)
+            squares = squares + difference * torch.where(seen, importance - mean, 0.0)
+        return MethodMaps(mean, (squares / (count - 1).clamp_min(1)).sqrt())
 
     def _pass(self, encoder: Encoder, image: Image, number: int, *, seed: int) -> Tensor:
-        """R(k), seen from the image itself."""
-        how = Pass(encoder, image)
+        """Return R(k) as a map of the unchanged image."""
+        changed = Pass(encoder, image)
         if self.by is not None:
-            how = self.by(encoder, image, number=number, seed=fold(seed, "perturbation", image.photo.digest))
+            changed = self.by(encoder, image, number=number, seed=fold(seed, "perturbation", image.photo.digest))
         base = self.base
-        if isinstance(base, KernelShap | Lime):  # the parts are the image's own, whatever is done to it
-            base = replace(base, features=how.forth(parts_of(base.features, image)[0]))
+        if isinstance(base, KernelShap | Lime):  # the parts are those of the unchanged image, moved along with it
+            base = replace(base, features=changed.move_parts(parts_of(base.features, image)[0]))
         with seeded(fold(seed, "encoder"), encoder.device):
-            return how.back(importance_of(base, how.encoder, how.image, seed=seed))
+            return changed.move_back(importance_of(base, changed.encoder, changed.image, seed=seed))

@@ -1,63 +1,50 @@
-"""Judging maps, one metric a file: pure functions, with direction and origin as data."""
+"""Metrics of maps, of encoders and methods, and of sets of images: functions, and a registry that describes them."""
 
-from repeat_xai.metrics.attribution_mass import ATTRIBUTION_MASS, attribution_mass
 from repeat_xai.metrics.calibration import Calibration, calibration
-from repeat_xai.metrics.complexity import COMPLEXITY, complexity
-from repeat_xai.metrics.deletion import Curve, deletion
-from repeat_xai.metrics.effective_complexity import EFFECTIVE_COMPLEXITY, effective_complexity
+from repeat_xai.metrics.complexity import complexity, effective_complexity, histogram_entropy, sparseness
 from repeat_xai.metrics.emprt import emprt
-from repeat_xai.metrics.histogram_entropy import HISTOGRAM_ENTROPY, histogram_entropy
-from repeat_xai.metrics.local_lipschitz import local_lipschitz
-from repeat_xai.metrics.max_sensitivity import max_sensitivity
-from repeat_xai.metrics.metric import Metric, boxed
+from repeat_xai.metrics.faithfulness import Curve, deletion, insertion
+from repeat_xai.metrics.localisation import attribution_mass, pointing_game, relevance_rank, top_k_intersection
+from repeat_xai.metrics.map_arrays import segmentation_of_boxes
+from repeat_xai.metrics.map_similarity import spearman, ssim
+from repeat_xai.metrics.metric import EncoderMetric, EncoderScore, MapMetric, Metric, SetMetric
 from repeat_xai.metrics.mprt import Mprt, mprt
-from repeat_xai.metrics.pointing_game import POINTING_GAME, pointing_game
-from repeat_xai.metrics.randomisation import forgetting, randomised
-from repeat_xai.metrics.relevance_rank import RELEVANCE_RANK, relevance_rank
-from repeat_xai.metrics.sparseness import SPARSENESS, sparseness
-from repeat_xai.metrics.spearman import spearman
-from repeat_xai.metrics.ssim import ssim
-from repeat_xai.metrics.statistics import Comparison, Summary, compared, summary
-from repeat_xai.metrics.top_k import TOP_K_INTERSECTION, top_k_intersection
-
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        COMPLEXITY,
-        SPARSENESS,
-        HISTOGRAM_ENTROPY,
-        EFFECTIVE_COMPLEXITY,
-        TOP_K_INTERSECTION,
-        POINTING_GAME,
-        RELEVANCE_RANK,
-        ATTRIBUTION_MASS,
-    )
-}
+from repeat_xai.metrics.randomisation import randomise_encoder, randomise_layer_by_layer
+from repeat_xai.metrics.registry import KINDS, METRICS, map_metrics
+from repeat_xai.metrics.robustness import local_lipschitz, max_sensitivity
+from repeat_xai.metrics.statistics import Comparison, Summary, compare_with_baseline, summary
 
 __all__ = [
+    "KINDS",
     "METRICS",
     "Calibration",
     "Comparison",
     "Curve",
+    "EncoderMetric",
+    "EncoderScore",
+    "MapMetric",
     "Metric",
     "Mprt",
+    "SetMetric",
     "Summary",
     "attribution_mass",
-    "boxed",
     "calibration",
-    "compared",
+    "compare_with_baseline",
     "complexity",
     "deletion",
     "effective_complexity",
     "emprt",
-    "forgetting",
     "histogram_entropy",
+    "insertion",
     "local_lipschitz",
+    "map_metrics",
     "max_sensitivity",
     "mprt",
     "pointing_game",
-    "randomised",
+    "randomise_encoder",
+    "randomise_layer_by_layer",
     "relevance_rank",
+    "segmentation_of_boxes",
     "sparseness",
     "spearman",
     "ssim",

@@ -1,74 +1,133 @@
-"""eMPRT (Hedström et al. 2024): does a map lose its structure when the encoder loses its training?
+"""eMPRT (Hedström et al. 2024): a sanity check of whether a map loses its structure when the encoder is randomised.
 
     (H_random − H_trained) / H_trained            H the histogram entropy of the map
 
-Above zero if the map of a randomised encoder is the more complex one, as it should be. Undefined, NaN, where the map of
-the trained encoder is constant, or float32's rounding has left nothing of a map.
+H_random is that of the map for a copy of the encoder with randomised weights. Its map should be the more complex one,
+which makes the value positive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final, get_args
 
 import torch
+from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, choose
-from repeat_xai.metrics.histogram_entropy import histogram_entropy
-from repeat_xai.metrics.randomisation import Randomise, randomised
-from repeat_xai.types import Encoder, Explanation, Image
+from repeat_xai.metrics.complexity import histogram_entropy
+from repeat_xai.metrics.metric import (
+    MAP_NAMES,
+    EncoderMetric,
+    ExplainingMethod,
+    MapName,
+    ScoredMap,
+    map_of_explanation,
+    maps_of_explanation,
+)
+from repeat_xai.metrics.randomisation import Randomise, randomise_encoder
+from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-    from torch import Tensor
 
-    from repeat_xai.metrics.metric import Maps, Scores
+    from repeat_xai.metrics.map_arrays import Maps, Scores
 
-STEPS = 1000
-"""Of float32 that a map must span for its histogram to say anything."""
-Of = Literal["importance", "uncertainty"]
+LEAST_FLOAT32_STEPS = 1000
+"""The fewest steps of float32 between a map's least and largest value for which its histogram says something."""
 
 
 def emprt(
-    method: Callable[..., Explanation],
+    method: ExplainingMethod,
     encoder: Encoder,
     images: Sequence[Image],
     *,
-    of: Of = "uncertainty",
+    map_name: MapName = "uncertainty",
     randomise: Randomise = "quantus",
-    seed: int,
+    seed: int = 0,
 ) -> Float[Tensor, " images"]:
-    """Of each image, by a method that explains: `Repeat()`, `Spread()`, or `Relax().explain`."""
-    choose("of", of, get_args(Of))
+    """Return the relative change of each map's histogram entropy when the encoder is randomised (Hedström et al. 2024).
+
+        (H_random − H_trained) / H_trained
+
+    Range: −1 upwards. Higher is better, and above zero the randomised encoder has the more complex map, as it should.
+    NaN where the map of the trained encoder is constant, or where a map spans so few steps of float32 that its
+    histogram shows rounding. The method is called twice for each image.
+
+    >>> import repeat_xai as rx, torch
+    >>> from torch import nn
+    >>> encoder = rx.load_encoder(nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 8)))
+    >>> image = rx.load_image(torch.arange(192.0).view(3, 8, 8) / 192, encoder)
+    >>> method = rx.Repeat(estimator="exact", repeats=2, base=rx.Relax(masks=8))
+    >>> emprt(method, encoder, [image], seed=0).shape
+    torch.Size([1])
+    """
+    choose("map_name", map_name, MAP_NAMES)
     if not images:
         raise ConfigurationError("there are no images to explain")
-    blank = randomised(encoder, randomise)
-    trained, random = (
-        torch.stack([entropy(map_of(method(one, image, seed=seed), of)) for image in images])
-        for one in (encoder, blank)
+    randomised = randomise_encoder(encoder, randomise)
+    trained_entropy, random_entropy = (
+        torch.stack(
+            [resolved_entropy(map_of_explanation(method(network, image, seed=seed), map_name)) for image in images]
+        )
+        for network in (encoder, randomised)
     )
-    return change(trained, random)
+    return relative_change(trained_entropy, random_entropy)
 
 
-def change(trained: Float[Tensor, " images"], random: Float[Tensor, " images"]) -> Float[Tensor, " images"]:
-    """Of the entropy, as a share of the trained encoder's."""
+def relative_change(trained: Float[Tensor, "*images"], random: Float[Tensor, "*images"]) -> Float[Tensor, "*images"]:
+    """Return the change of the entropy as a share of the trained encoder's; NaN where that is zero."""
     return torch.where(trained > 0, (random - trained) / trained, torch.nan)
 
 
-def entropy(maps: Maps) -> Scores:
-    """Histogram entropy, NaN where rounding has left nothing to count.
+def resolved_entropy(maps: Maps) -> Scores:
+    """Return the histogram entropy of each map, or NaN where float32 does not resolve the map.
 
-    A randomised encoder's similarities may all lie so near 1 that float32, in which explanations hold their maps, has
-    but a few values for the importance of all pixels.
+    The similarities of a randomised encoder may all lie so near 1 that float32, in which explanations hold their maps,
+    has only a few values for the importance of all pixels.
     """
     low, high = maps.flatten(-2).aminmax(dim=-1)
-    grain = torch.finfo(torch.float32).eps * torch.maximum(low.abs(), high.abs())
-    return torch.where(high - low < STEPS * grain, torch.nan, histogram_entropy(maps))
+    step = torch.finfo(torch.float32).eps * torch.maximum(low.abs(), high.abs())
+    return torch.where(high - low < LEAST_FLOAT32_STEPS * step, torch.nan, histogram_entropy(maps))
 
 
-def map_of(explanation: object, of: Of) -> Tensor:
-    """The map meant, of a method that explains."""
-    if not isinstance(explanation, Explanation):
-        found = type(explanation).__name__
-        raise ConfigurationError(f"the method gives {found}, no explanation; use Repeat(), Spread() or Relax().explain")
-    return explanation.importance if of == "importance" else explanation.uncertainty
+@final
+@dataclass(frozen=True, kw_only=True)
+class EmprtScore:
+    """The eMPRT of each map of a method.
+
+    A table computes the same from rows of both encoders, which other columns share.
+    """
+
+    randomise: Randomise = "quantus"
+
+    def __post_init__(self) -> None:
+        choose("randomise", self.randomise, get_args(Randomise))
+
+    def __call__(
+        self, method: ExplainingMethod, encoder: Encoder, image: Image, *, seed: int
+    ) -> dict[ScoredMap, float]:
+        """Return the value for importance and, if the method measures it, for uncertainty."""
+        trained, random = (
+            maps_of_explanation(method(network, image, seed=seed))
+            for network in (encoder, randomise_encoder(encoder, self.randomise))
+        )
+        return {
+            name: float(relative_change(resolved_entropy(trained[name]), resolved_entropy(random[name])))
+            for name in trained
+        }
+
+
+NAMED = (
+    EncoderMetric(
+        name="emprt",
+        better="higher",
+        needs="weights",
+        description="relative change of the map's histogram entropy when the encoder is randomised",
+        citation="Hedström et al. 2024",
+        section="sanity checks, table 1",
+        maps=("importance", "uncertainty"),
+        score=EmprtScore(),
+    ),
+)

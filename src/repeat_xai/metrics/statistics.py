@@ -1,7 +1,7 @@
-"""Scores of many images → what can be said of them: mean, deviation, interval, and whether one method is better.
+"""Statistics of the scores of many images: their mean with an interval, and whether one method is better than another.
 
-What is undefined (NaN) is counted and left out. Intervals are percentile bootstraps over images; methods are compared
-on the same images by Wilcoxon's signed-rank test, with Holm's correction for their number.
+Undefined scores (NaN) are counted and left out. Intervals are percentile bootstraps over images. Methods are compared
+on the same images by Wilcoxon's signed-rank test, with Holm's correction for the number of methods.
 """
 
 from __future__ import annotations
@@ -19,38 +19,41 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 RESAMPLES = 10_000
-AT_ONCE = 2**22
-"""Images in all the resamples that are drawn together."""
+VALUES_PER_BATCH = 2**22
+"""Values, images × resamples, that a batch of resamples may hold: 32 MB in float64."""
 
 
 class Summary(NamedTuple):
-    """Of the scores that are defined; None where there are too few to say."""
+    """Statistics of the scores that are defined; None where there are too few of them."""
 
     mean: float | None
     deviation: float | None
     low: float | None
+    """Lower end of the interval for the mean."""
     high: float | None
-    """Ends of the interval for the mean."""
+    """Upper end of the interval for the mean."""
     images: int
+    """Number of images with a defined score."""
     undefined: int
+    """Number of images whose score is NaN."""
 
 
 class Comparison(NamedTuple):
-    """One method against the baseline, on the images where both are defined."""
+    """A method compared with the baseline, on the images where the scores of both are defined."""
 
     difference: float | None
     """Mean of the paired differences."""
     p: float | None
-    """Of the two-sided test."""
+    """The p-value of the two-sided test."""
     corrected: float | None
-    """For the number of methods compared."""
+    """The p-value corrected for the number of methods compared."""
     images: int
 
 
 def summary(
     scores: Float[Tensor, " images"], *, seed: int = 0, level: float = 0.95, resamples: int = RESAMPLES
 ) -> Summary:
-    """Mean with its interval.
+    """Return the mean of the scores, their standard deviation, and a bootstrap interval for the mean.
 
     >>> import torch
     >>> summary(torch.tensor([1.0, 3.0, float("nan")]))._asdict()
@@ -60,60 +63,77 @@ def summary(
     if not 0 < level < 1:
         raise ConfigurationError(f"level must lie between 0 and 1, not be {level}")
     values = _values(scores)
-    known = values[~np.isnan(values)]
-    undefined = len(values) - len(known)
-    if len(known) < 2:
-        mean = float(known[0]) if len(known) else None
-        return Summary(mean, None, None, None, len(known), undefined)
-    many, stream = len(known), fold(seed, "bootstrap", len(known))
+    defined = values[~np.isnan(values)]
+    images, undefined = len(defined), len(values) - len(defined)
+    if images < 2:
+        mean = float(defined[0]) if images else None
+        return Summary(mean, None, None, None, images, undefined)
+    # The word and the number of images are part of the random seed: other parts would give another interval.
+    stream = fold(seed, "bootstrap", images)
     means = np.concatenate(
         [
-            known[(uniforms(stream, start=a, stop=b, width=many) * many).astype(int)].mean(1)
-            for a, b in slices(resamples, many)
+            defined[(uniforms(stream, start=start, stop=stop, width=images) * images).astype(int)].mean(1)
+            for start, stop in resample_ranges(resamples, images)
         ]
     )
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Summary(float(known.mean()), float(known.std(ddof=1)), float(low), float(high), len(known), undefined)
+    return Summary(float(defined.mean()), float(defined.std(ddof=1)), float(low), float(high), images, undefined)
 
 
-def slices(resamples: int, images: int) -> Iterator[tuple[int, int]]:
-    """From which resample to which, so few at a time that their images fit into memory.
+def resample_ranges(resamples: int, images: int) -> Iterator[tuple[int, int]]:
+    """Yield the first resample of each batch and the one after its last, so that a batch of them fits into memory.
 
-    >>> list(slices(3, AT_ONCE // 2))
+    >>> list(resample_ranges(3, VALUES_PER_BATCH // 2))
     [(0, 2), (2, 3)]
     """
-    step = max(1, AT_ONCE // images)
+    step = max(1, VALUES_PER_BATCH // images)
     return ((start, min(start + step, resamples)) for start in range(0, resamples, step))
 
 
-def compared(scores: Mapping[str, Float[Tensor, " images"]], *, baseline: str) -> dict[str, Comparison]:
-    """Every other method against the baseline."""
+def compare_with_baseline(scores: Mapping[str, Float[Tensor, " images"]], *, baseline: str) -> dict[str, Comparison]:
+    """Return the comparison of every other method with the baseline, image by image.
+
+    The p-value of a method that differs from the baseline on no image is 1.
+
+    >>> import torch
+    >>> scores = {"relax": torch.tensor([1.0, 2.0, 3.0]), "repeat": torch.tensor([1.5, 3.0, 4.5])}
+    >>> compare_with_baseline(scores, baseline="relax")
+    {'repeat': Comparison(difference=1.0, p=0.25, corrected=0.25, images=3)}
+    """
     from scipy.stats import wilcoxon
 
     choose("baseline", baseline, scores)
     rows = {name: _values(values) for name, values in scores.items()}
     if len({len(row) for row in rows.values()}) > 1:
         raise ConfigurationError("methods can be compared on the same images only: give as many scores for each")
-    found: dict[str, Comparison] = {}
+    comparisons: dict[str, Comparison] = {}
     for name, row in rows.items():
         if name != baseline:
-            away = row - rows[baseline]
-            away = away[~np.isnan(away)]
-            p = float(wilcoxon(away).pvalue) if np.any(away) else 1.0
-            found[name] = Comparison(
-                float(away.mean()) if len(away) else None, p if len(away) > 1 else None, None, len(away)
+            differences = row - rows[baseline]
+            differences = differences[~np.isnan(differences)]
+            images = len(differences)
+            p = float(wilcoxon(differences).pvalue) if np.any(differences) else 1.0
+            comparisons[name] = Comparison(
+                float(differences.mean()) if images else None, p if images > 1 else None, None, images
             )
-    tested = sorted((one.p, name) for name, one in found.items() if one.p is not None)
-    worst = 0.0
+    return _with_holm_correction(comparisons)
+
+
+def _with_holm_correction(comparisons: Mapping[str, Comparison]) -> dict[str, Comparison]:
+    """Multiply the m-th smallest of n p-values by n − m + 1, and let none fall below a smaller one's."""
+    corrected = dict(comparisons)
+    tested = sorted((comparison.p, name) for name, comparison in comparisons.items() if comparison.p is not None)
+    largest = 0.0
     for rank, (p, name) in enumerate(tested):
-        worst = max(worst, min(1.0, (len(tested) - rank) * p))
-        found[name] = found[name]._replace(corrected=worst)
-    return found
+        largest = max(largest, min(1.0, (len(tested) - rank) * p))
+        corrected[name] = comparisons[name]._replace(corrected=largest)
+    return corrected
 
 
 def _values(scores: Tensor) -> np.ndarray:
+    """Return the scores in float64; raise an error unless they are one number an image, finite or NaN."""
     if not isinstance(scores, Tensor) or scores.ndim != 1:
-        raise ConfigurationError("scores are a tensor of one number an image")
+        raise ConfigurationError("scores are a tensor of one number for each image")
     values = scores.detach().double().cpu().numpy()
     if np.isinf(values).any():
         raise ConfigurationError("a score is infinite")

@@ -1,4 +1,4 @@
-"""What a campaign has found is written to a folder: tables, figures, and a record of how they were made."""
+"""The results of a campaign as files: tables, figures of detection, and a record of how they were made."""
 
 from __future__ import annotations
 
@@ -25,56 +25,58 @@ from repeat_xai.output.tables import write
 from repeat_xai.version import __version__
 
 
-def tables(campaign: Campaign, found: Found, folder: Path, notes: Sequence[str] = ()) -> list[Table]:
-    """Every sheet filled, and written in every format."""
-    made = []
+def tables(campaign: Campaign, rows_of: Found, folder: Path, notes: Sequence[str] = ()) -> list[Table]:
+    """Fill every sheet from the rows, write it in every format, and return the tables."""
+    filled = []
     for sheet in campaign.sheets:
-        table = sheet.table(found)
-        made.append(replace(table, notes=(*table.notes, *notes, *campaign.notes(sheet))))
-        write(made[-1], folder, sheet.name)
-    return made
+        table = sheet.table(rows_of)
+        filled.append(replace(table, notes=(*table.notes, *notes, *campaign.notes(sheet))))
+        write(filled[-1], folder, sheet.name)
+    return filled
 
 
-def figures(sheets: Sequence[Sheet], found: Found, folder: Path) -> list[Printed]:
-    """For each encoder and dataset to be told from another: histograms of uncertainty by method, and ROC curves."""
-    made = []
+def figures(sheets: Sequence[Sheet], rows_of: Found, folder: Path) -> list[Printed]:
+    """Write the figures of every out-of-distribution dataset: histograms of uncertainty by method, and ROC curves."""
+    printed = []
     for sheet in sheets:
-        judged = {c.against: c for c in sheet.columns if isinstance(c, Detection) and c.baseline is None}
+        columns = {c.against: c for c in sheet.columns if isinstance(c, Detection) and c.baseline is None}
         for encoder in dict.fromkeys(encoder for encoder, _ in sheet.cases):
-            mine = {label: case for (of, label), case in sheet.cases.items() if of == encoder}
-            for against, column in judged.items():
+            cases = {label: case for (name, label), case in sheet.cases.items() if name == encoder}
+            for against, column in columns.items():
                 names = (sheet.name, encoder, Path(against).name)
-                made += _detection(column, mine, found, folder, names, f"{sheet.title}, {encoder}")
-    return made
+                printed += _detection_figures(column, cases, rows_of, folder, names, f"{sheet.title}, {encoder}")
+    return printed
 
 
-def _detection(
-    column: Detection, cases: Mapping[str, Case], found: Found, folder: Path, names: Sequence[str], title: str
+def _detection_figures(
+    column: Detection, cases: Mapping[str, Case], rows_of: Found, folder: Path, names: Sequence[str], title: str
 ) -> list[Printed]:
-    groups, splits, curves = {}, {}, {}
+    groups, mixtures, curves = {}, {}, {}
     for label, case in cases.items():
-        known, unknown = (scores[scores.isfinite()] for scores in column.scores(case, found))
+        known, unknown = (scores[scores.isfinite()] for scores in column.scores(case, rows_of))
         if len(known) and len(unknown):
             groups[label] = {case.setting.dataset: known, column.against: unknown}
             curves[label] = roc(known, unknown)
             try:
-                splits[label] = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
-            except ConfigurationError:
+                mixtures[label] = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
+            except ConfigurationError:  # too few images for a mixture: the histogram is drawn without one
                 continue
     if not groups:
         return []
-    places = [folder / f"{kind}-{'-'.join(names)}.png" for kind in ("histograms", "roc")]
+    pictures = [folder / f"{kind}-{'-'.join(names)}.png" for kind in ("histograms", "roc")]
     return [
-        print_out(histograms_by_method(groups, splits), places[0], title=f"Histograms: {title}, against {names[-1]}"),
-        print_out(roc_figure(curves), places[1], title=f"ROC curves: {title}, against {names[-1]}"),
+        print_out(
+            histograms_by_method(groups, mixtures), pictures[0], title=f"Histograms: {title}, against {names[-1]}"
+        ),
+        print_out(roc_figure(curves), pictures[1], title=f"ROC curves: {title}, against {names[-1]}"),
     ]
 
 
-def record(folder: Path, asked: object, campaign: Campaign) -> dict[str, Any]:
-    """What was asked for, of which images, and in what surroundings."""
+def record(folder: Path, request: object, campaign: Campaign) -> dict[str, Any]:
+    """Write `run.json` and return its content: the request, the number of images, the weights and the versions."""
     about: dict[str, Any] = {
         "repeat-xai": __version__,
-        "asked": configuration(asked),
+        "asked": configuration(request),
         "images": {name: len(numbers) for name, numbers in campaign.numbers.items()},
         "seed": campaign.seed,
         "encoders": {

@@ -1,4 +1,4 @@
-"""What lies where one image's results are to be: results of ours, whole or damaged, or what is somebody else's."""
+"""The three files of one image's results, which may be whole, damaged, missing, or somebody else's."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from typing import Any, NamedTuple, final
 
 import PIL.Image
 
+from repeat_xai.data.image_files import HEAD_BYTES, SIGNATURE
 from repeat_xai.errors import OutputError
-from repeat_xai.files.atomic import Png, expect_regular, opened, read_json, read_png
-from repeat_xai.methods.once import Once
+from repeat_xai.files.reading import Png, expect_regular, open_regular, read_json, read_png
 from repeat_xai.types import Explanation
 
-SIGNATURE = "repeat-xai"
-"""What a panel names as its software: a picture without it is somebody's own, and is never written over."""
-HEAD, LARGEST = 2**12, 2**26
-"""Bytes of a picture in which its texts are, and of the largest picture that is taken for ours."""
-LONGEST_RUN = 1e9
-"""Seconds: no image takes thirty years."""
+MAX_PICTURE_BYTES = 2**26
+"""Size of the largest picture that may be ours."""
+MAX_SECONDS = 1e9
+"""More seconds than any image takes: thirty years."""
 
 
-class Files(NamedTuple):
+class ResultFiles(NamedTuple):
     """Where one image's results are."""
 
     panel: Path
@@ -32,11 +30,12 @@ class Files(NamedTuple):
     provenance: Path
 
     @staticmethod
-    def of(folder: Path, name: str) -> Files:
-        return Files(*(folder / f"{name}{suffix}" for suffix in (".png", ".npz", ".json")))
+    def of(folder: Path, name: str) -> ResultFiles:
+        """Return the files for an image's name in a folder."""
+        return ResultFiles(*(folder / f"{name}{suffix}" for suffix in (".png", ".npz", ".json")))
 
     def explanation(self) -> Explanation:
-        """What the maps hold, when a run has made sure that they are there."""
+        """Load the explanation from the maps, which this run has found or written."""
         try:
             return Explanation.load(self.maps)
         except OutputError as error:
@@ -44,89 +43,90 @@ class Files(NamedTuple):
 
 
 @final
-class Place:
-    """What lies where one image's results are to be: results of ours, whole or damaged, or what is somebody else's."""
+class ExistingResults:
+    """Whatever lies where one image's results are to be written."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: ResultFiles) -> None:
         for file in files:
             expect_regular(file)
         self.files = files
 
     @cached_property
     def record(self) -> dict[str, Any] | None:
-        """The provenance; None where there is none that can be read."""
+        """The provenance, or None where there is none that can be read."""
         try:
             return read_json(self.files.provenance)
         except (OSError, ValueError):
             return None
 
     @cached_property
-    def maps(self) -> Explanation | None:
-        """The explanation; None where there is none that is valid."""
+    def explanation(self) -> Explanation | None:
+        """The explanation, or None where there is none that is valid."""
         try:
             return Explanation.load(self.files.maps)
         except OutputError:
             return None
 
     @cached_property
-    def source(self) -> str | None:
-        """The digest of the image that the panel says it is of."""
-        return png_of(self.files.panel, most=HEAD).texts.get("Source")
+    def panel_digest(self) -> str | None:
+        """The digest of the image that the panel says it shows."""
+        return read_picture(self.files.panel, max_bytes=HEAD_BYTES).texts.get("Source")
 
-    def is_for(self, digest: str) -> bool:
-        """Whether results of the image with this digest may be written here: nothing else is lost by that.
+    def may_be_replaced_by(self, digest: str) -> bool:
+        """Return whether results of the image with this digest may be written here without losing anything else.
 
-        Each of our files says which image it is of. Where one of them is damaged, the others decide.
+        Each of the files says which image it belongs to. Where one of them is damaged, the others decide.
         """
-        if not any(_holds_anything(file) for file in self.files):
+        if not any(_has_content(file) for file in self.files):
             return True
-        said = [_digest(self.record), self.source]
-        if said[0] != said[1] or None in said:
-            said.append(None if self.maps is None else self.maps.photo.digest)
-        images = [image for image in said if image is not None]
-        return 2 * images.count(digest) > len(images) and not is_own(self.files.panel)
+        digests = [_digest(self.record), self.panel_digest]
+        if digests[0] != digests[1] or None in digests:
+            digests.append(None if self.explanation is None else self.explanation.photo.digest)
+        known = [known for known in digests if known is not None]
+        return 2 * known.count(digest) > len(known) and not is_users_own(self.files.panel)
 
     def flaw(self, digest: str) -> str:
-        """Which of the files is damaged or missing; nothing where all are whole, or none is there."""
+        """Return which of the files is damaged or missing; an empty text where all are whole, or none is there."""
         if not any(file.exists() for file in self.files):
             return ""
-        record, maps, (panel, npz, provenance) = self.record, self.maps, self.files
-        if record is None or (maps is not None and not _agree(record, maps)):
-            bad = provenance
-        elif maps is None or (maps.uncertainty.isnan().any() and maps.provenance["method"]["name"] != Once.__name__):
-            bad = npz
-        elif not png_of(panel).whole or self.source != digest:
-            bad = panel
+        record, explanation, (panel, maps, provenance) = self.record, self.explanation, self.files
+        if record is None or (explanation is not None and not _agree(record, explanation)):
+            flawed = provenance
+        elif explanation is None:
+            flawed = maps
+        elif not read_picture(panel).whole or self.panel_digest != digest:
+            flawed = panel
         else:
             return ""
-        return f"{bad}: {'damaged' if bad.exists() else 'missing'}"
+        return f"{flawed}: {'damaged' if flawed.exists() else 'missing'}"
 
 
-def png_of(path: Path, *, most: int = LARGEST) -> Png:
-    """What the first so many bytes of a picture say of it: nothing where there is none."""
+def read_picture(path: Path, *, max_bytes: int = MAX_PICTURE_BYTES) -> Png:
+    """Return what the first bytes of a PNG say of it; nothing where there is no file."""
     try:
-        return read_png(path, most=most)
+        return read_png(path, max_bytes=max_bytes)
     except OSError:
         return Png()
 
 
-def is_own(path: Path) -> bool:
-    """Whether a picture is the user's own. A damaged one of ours is not, and neither is what is no picture at all."""
-    if not _holds_anything(path) or png_of(path, most=HEAD).texts.get("Software", "").startswith(SIGNATURE):
+def is_users_own(path: Path) -> bool:
+    """Return whether a picture is the user's own: neither one of ours, even damaged, nor something else."""
+    made_by = read_picture(path, max_bytes=HEAD_BYTES).texts.get("Software", "")
+    if not _has_content(path) or made_by.startswith(SIGNATURE):
         return False
     try:
-        with opened(path) as file, warnings.catch_warnings():
+        with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             PIL.Image.open(file).close()
     except PIL.UnidentifiedImageError:
         return False
-    except Exception:  # a picture too large to be opened, for example
+    except Exception:  # for example a picture that is too large to be opened
         return True
     return True
 
 
-def _holds_anything(path: Path) -> bool:
-    """Whether a file is there that is not empty."""
+def _has_content(path: Path) -> bool:
+    """Return whether there is a file that is not empty."""
     try:
         return path.stat().st_size > 0
     except OSError:
@@ -134,22 +134,22 @@ def _holds_anything(path: Path) -> bool:
 
 
 def _digest(record: Mapping[str, Any] | None) -> str | None:
-    """Which image a provenance is of."""
+    """Return the digest of the image that a provenance belongs to."""
     image = {} if record is None else record.get("image")
     digest = image.get("sha256") if isinstance(image, dict) else None
     return digest if isinstance(digest, str) else None
 
 
-def _agree(record: Mapping[str, Any], maps: Explanation) -> bool:
-    """Whether a provenance is the one that was written for these maps, with what a user is told of it."""
+def _agree(record: Mapping[str, Any], explanation: Explanation) -> bool:
+    """Return whether a provenance was written for this explanation, and has everything that a user is shown."""
     calls, seconds, level = (record.get(name) for name in ("encoder_calls", "seconds", "level"))
-    told = isinstance(calls, int) and isinstance(seconds, int | float) and calls >= 0 and 0 <= seconds < LONGEST_RUN
-    same = _timeless(record) == _timeless({**maps.provenance, "level": level})
-    return told and same and _digest(record) == maps.photo.digest
+    sound = isinstance(calls, int) and isinstance(seconds, int | float) and calls >= 0 and 0 <= seconds < MAX_SECONDS
+    same = _without_times(record) == _without_times({**explanation.provenance, "level": level})
+    return sound and same and _digest(record) == explanation.photo.digest
 
 
-def _timeless(record: Mapping[str, Any]) -> str:
-    """A provenance as text, without times: clocks may be set, and two runs at once may write the same maps."""
+def _without_times(record: Mapping[str, Any]) -> str:
+    """Return a provenance as text without times: clocks may be set, and two runs may write the same maps at once."""
     ran = record.get("ran")
     ran = {**ran, "prepared_seconds": None} if isinstance(ran, Mapping) else ran
     return json.dumps({**record, "ran": ran, "seconds": None, "finished": None}, sort_keys=True)

@@ -1,23 +1,30 @@
-"""Explanations of a folder of images → which of them does the encoder not know? Ranked, and split by a mixture."""
+"""Screening a folder of images: which of them does the encoder not know?
+
+Images are ranked by their uncertainty, and a mixture of two normal distributions says whether there are two kinds of
+them. The table is written while the images are explained, so that an interrupted run leaves a table of the
+images that are done.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from repeat_xai.errors import ConfigurationError
-from repeat_xai.files.atomic import sweep, writing
+from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
+from repeat_xai.files.atomic import remove_old_drafts, writing
 from repeat_xai.metrics.detection import AGGREGATES, Mixture, mixture
 from repeat_xai.output.figures import contact_sheet
-from repeat_xai.output.image_results import Files
-from repeat_xai.output.results_folder import Outcome, draw, expect_ours
+from repeat_xai.output.image_results import ResultFiles
+from repeat_xai.output.results_folder import ImageOutcome, draw, expect_ours
 from repeat_xai.output.tables import spreadsheet_text
 
 COLUMNS = {
@@ -27,101 +34,203 @@ COLUMNS = {
     "unknown": "float64",
     "below": "float64",
     "panel": "string",
+    "failure": "string",
 }
-"""Of the table: `unknown` is the mixture's probability, `below` the share of reference images that are more certain."""
-Row = tuple[int, str, float, float | None, float | None, str]
-"""As the columns name it."""
-SHOWN = 6
-"""Images on each row of the sheet."""
+"""The columns of the table, with their types.
+
+`unknown` is the mixture's probability of the more uncertain kind, `below` the share of reference images that are more
+certain, `panel` a path in the folder of the results, `failure` the reason why an image has no score.
+"""
+Row = tuple[int, str, float | None, float | None, float | None, str | None, str | None]
+"""A line of the table, in the order of its columns."""
+IMAGES_PER_ROW = 6
+"""Images in each row of the contact sheet."""
+SECONDS_BETWEEN_TABLES = 3.0
+WRITING_SHARE = 0.1
+"""Share of the time that may go into writing tables while images are explained: that of many images takes seconds."""
 
 
 class Score(NamedTuple):
-    """How uncertain the encoder is about one image."""
+    """The uncertainty of the encoder about one image, and where the image's results are."""
 
     image: Path
-    files: Files
+    files: ResultFiles
     uncertainty: float
 
 
+class Failure(NamedTuple):
+    """An image that could not be explained."""
+
+    image: Path
+    error: RepeatError
+
+    @property
+    def reason(self) -> str:
+        """The message of the error without the path, which the table has in a column of its own."""
+        return str(self.error).removeprefix(f"{in_one_line(str(self.image))}: ")
+
+
 class Ranked(NamedTuple):
-    """Scores from the most uncertain to the most certain, and what may be said of them together."""
+    """Scores from the most uncertain to the most certain, and what can be said of them together."""
 
     scores: list[Score]
     unknown: list[float | None]
-    """None where the mixture does not separate: any number would mislead."""
+    """By score, the probability that the image is of the more uncertain kind; None where there are not two kinds."""
     below: list[float | None]
+    """By score, the share of reference images with a lower one; None without reference images."""
     mixture: Mixture | None
     """None where there are too few images for one."""
+    failures: Sequence[Failure] = ()
 
 
-def scored(outcomes: Sequence[Outcome], *, aggregate: str) -> list[Score]:
-    """Of the images that could be explained."""
-    return [
-        Score(o.path, o.files, AGGREGATES[aggregate](o.files.explanation().uncertainty).item())
-        for o in outcomes
-        if o.files is not None
-    ]
+class Screened(NamedTuple):
+    """The result of screening a folder, and the table it was written to."""
+
+    ranked: Ranked
+    reference: list[Score]
+    failures: list[Failure]
+    """Images and reference images that could not be explained."""
+    table: Path
+
+
+def screen_images(
+    outcomes: Iterable[ImageOutcome],
+    reference_outcomes: Iterable[ImageOutcome],
+    folder: Path,
+    *,
+    total: int,
+    aggregate: str,
+    seed: int,
+    about: Mapping[str, Any],
+) -> Screened:
+    """Score every image as soon as it is explained, rank them, and write the results to a folder.
+
+    While images are explained, and when that is interrupted, a partial table of the images so far is written; `total`
+    is their number in the end. `about` is what `screen.json` says of how the scores were made.
+    """
+    remove_old_drafts(folder)
+    scores: list[Score] = []
+    failures: list[Failure] = []
+    reference: list[Score] = []
+    reference_failures: list[Failure] = []
+
+    def write_partial() -> None:
+        write(_ranked_so_far(scores, failures), folder, about, total=total)
+
+    due = time.monotonic() + SECONDS_BETWEEN_TABLES
+    try:
+        for outcome in outcomes:
+            _collect(outcome, scores, failures, aggregate=aggregate)
+            if (started := time.monotonic()) >= due:
+                write_partial()
+                due = time.monotonic() + max(SECONDS_BETWEEN_TABLES, (time.monotonic() - started) / WRITING_SHARE)
+        for outcome in reference_outcomes:
+            _collect(outcome, reference, reference_failures, aggregate=aggregate)
+    except BaseException:  # an interrupt, too
+        with suppress(RepeatError):  # the user is to read why the run ended, not why this table cannot be written
+            write_partial()
+        raise
+    result = ranked(scores, reference, seed=seed)._replace(failures=failures)
+    return Screened(result, reference, [*failures, *reference_failures], write(result, folder, about))
+
+
+def _collect(outcome: ImageOutcome, scores: list[Score], failures: list[Failure], *, aggregate: str) -> None:
+    """Add the score of an image that was explained, or the reason why it was not."""
+    if outcome.files is not None:
+        uncertainty = AGGREGATES[aggregate](outcome.files.explanation().known_uncertainty).item()
+        scores.append(Score(outcome.path, outcome.files, uncertainty))
+    elif outcome.error is not None:
+        failures.append(Failure(outcome.path, outcome.error))
 
 
 def ranked(scores: Sequence[Score], reference: Sequence[Score], *, seed: int) -> Ranked:
-    """Images by uncertainty; the mixture is of them and of the reference together."""
-    found = sorted(scores, key=lambda score: -score.uncertainty)
+    """Rank images by uncertainty, and fit a mixture to their scores and those of the reference images together."""
+    in_order = sorted(scores, key=lambda score: -score.uncertainty)
     values, known = (
-        torch.tensor([score.uncertainty for score in some], dtype=torch.float64) for some in (found, reference)
+        torch.tensor([score.uncertainty for score in group], dtype=torch.float64) for group in (in_order, reference)
     )
     below = [(known < value).double().mean().item() if len(known) else None for value in values]
-    nothing: list[float | None] = [None] * len(found)
+    nothing: list[float | None] = [None] * len(in_order)
     try:
-        split = mixture(torch.cat((values, known)), seed=seed)
+        fitted = mixture(torch.cat((values, known)), seed=seed)
     except ConfigurationError:
-        return Ranked(found, nothing, below, None)
-    return Ranked(found, split.posterior(values).tolist() if split.separates else nothing, below, split)
+        return Ranked(in_order, nothing, below, None)
+    return Ranked(in_order, fitted.posterior(values).tolist() if fitted.separates else nothing, below, fitted)
 
 
-def write(result: Ranked, folder: Path, about: Mapping[str, Any]) -> Path:
-    """The table as CSV and Parquet, as JSON what made it and what the mixture says, and a sheet of its two ends."""
-    sweep(folder)
-    numbered = enumerate(zip(result.scores, result.unknown, result.below, strict=True), start=1)
-    rows: list[Row] = [
-        (rank, _text(score.image), score.uncertainty, unknown, below, _text(score.files.panel))
-        for rank, (score, unknown, below) in numbered
-    ]
+def _ranked_so_far(scores: Sequence[Score], failures: Sequence[Failure]) -> Ranked:
+    """Rank the images so far, without a mixture, which would change with every further image."""
+    in_order = sorted(scores, key=lambda score: -score.uncertainty)
+    nothing: list[float | None] = [None] * len(in_order)
+    return Ranked(in_order, nothing, nothing, None, failures)
+
+
+def write(result: Ranked, folder: Path, about: Mapping[str, Any], *, total: int | None = None) -> Path:
+    """Write the table as CSV and Parquet, `screen.json` with the mixture, and a contact sheet; return the CSV's path.
+
+    With a `total`, the table is a partial one of so many images: there is no contact sheet, and `screen.json` says so.
+    """
+    rows = _rows(result, folder)
+    partial = total is not None
+    if partial:  # the mark first, so that no partial table is taken for a whole one at any moment
+        _write_json(result, folder, about, total=total)
     table = folder / "screen.csv"
     _write_csv(rows, table)
     _write_parquet(rows, folder / "screen.parquet")
-    said: dict[str, Any] = {**about, "images": len(result.scores), "statement": statement(result)}
-    if result.mixture is not None:
-        cut = result.mixture.threshold if result.mixture.separates else None
-        fitted = asdict(result.mixture) | {"threshold": cut}
-        said["mixture"] = {key: None if value == -math.inf else value for key, value in fitted.items()}
-    with writing(folder / "screen.json") as draft:
-        draft.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-    if result.scores:
-        ends = (result.scores[:SHOWN], result.scores[-SHOWN:][::-1])
-        most, least = ([(s.files.explanation().photo, s.uncertainty) for s in end] for end in ends)
-        values = [score.uncertainty for score in result.scores]
-        expect_ours(folder / "screen.png")
-        draw(contact_sheet(most, least, values, result.mixture), folder / "screen.png")
+    if not partial:
+        _write_json(result, folder, about, total=None)
+        if result.scores:
+            _draw_contact_sheet(result, folder / "screen.png")
     return table
 
 
+def statement(result: Ranked) -> str:
+    """Return in words whether there are two kinds of image."""
+    return result.mixture.statement if result.mixture else "too few images to tell two kinds apart"
+
+
+def _rows(result: Ranked, folder: Path) -> list[Row]:
+    """Return the lines of the table: images by uncertainty, then those that failed."""
+    scored = zip(result.scores, result.unknown, result.below, strict=True)
+    rows: list[Row] = [
+        (
+            rank,
+            _text(score.image),
+            score.uncertainty,
+            unknown,
+            below,
+            _text(score.files.panel.relative_to(folder)),
+            None,
+        )
+        for rank, (score, unknown, below) in enumerate(scored, start=1)
+    ]
+    for rank, failure in enumerate(result.failures, start=len(rows) + 1):
+        rows.append((rank, _text(failure.image), None, None, None, None, failure.reason))
+    return rows
+
+
 def _text(path: Path) -> str:
-    """With a question mark for what is no text."""
+    """Return a path as text, with a question mark for every byte that is none."""
     return str(path).encode(errors="replace").decode()
 
 
 def _write_csv(rows: Sequence[Row], path: Path) -> None:
-    """Write numbers short enough to be read, and names that no spreadsheet takes for formulas."""
+    """Write numbers short enough to be read, and texts that no spreadsheet takes for formulas."""
     with writing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
-        for rank, image, uncertainty, *shares, panel in rows:
-            cells = ("" if share is None else f"{share:.6f}" for share in shares)
-            table.writerow((rank, spreadsheet_text(image), f"{uncertainty:.9g}", *cells, spreadsheet_text(panel)))
+        for rank, image, uncertainty, unknown, below, panel, failure in rows:
+            numbers = ("" if uncertainty is None else f"{uncertainty:.9g}", *map(_share, (unknown, below)))
+            texts = (spreadsheet_text(text or "") for text in (panel, failure))
+            table.writerow((rank, spreadsheet_text(image), *numbers, *texts))
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}"
 
 
 def _write_parquet(rows: Sequence[Row], path: Path) -> None:
-    """Numbers as they are, with their types; what is not known is null."""
+    """Write numbers with every digit and texts unchanged; a missing value is null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -131,6 +240,26 @@ def _write_parquet(rows: Sequence[Row], path: Path) -> None:
         pq.write_table(pa.table(columns, schema=schema), draft)
 
 
-def statement(result: Ranked) -> str:
-    """What may be said of the images, plainly."""
-    return result.mixture.statement if result.mixture else "too few images to tell two kinds apart"
+def _write_json(result: Ranked, folder: Path, about: Mapping[str, Any], *, total: int | None) -> None:
+    """Write how the scores were made, how many images there are, and the mixture; `total` marks a partial table."""
+    done = len(result.scores) + len(result.failures)
+    summary: dict[str, Any] = {
+        **about,
+        "partial": total is not None,
+        "images": len(result.scores),
+        "failed": len(result.failures),
+        "statement": statement(result) if total is None else f"interrupted or still running: {done} of {total} images",
+    }
+    if result.mixture is not None:
+        cut = result.mixture.threshold if result.mixture.separates else None
+        fitted = asdict(result.mixture) | {"threshold": cut}
+        summary["mixture"] = {key: None if value == -math.inf else value for key, value in fitted.items()}
+    with writing(folder / "screen.json") as draft:
+        draft.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+
+
+def _draw_contact_sheet(result: Ranked, path: Path) -> None:
+    ends = (result.scores[:IMAGES_PER_ROW], result.scores[-IMAGES_PER_ROW:][::-1])
+    most, least = ([(score.files.explanation().photo, score.uncertainty) for score in end] for end in ends)
+    expect_ours(path)
+    draw(contact_sheet(most, least, [score.uncertainty for score in result.scores], result.mixture), path)

@@ -1,4 +1,4 @@
-"""The nouns: what goes into a method, what comes out, and what an encoder must look like."""
+"""The classes that everything else is about: encoders, images, tasks, answers and explanations."""
 
 from typing import TYPE_CHECKING
 

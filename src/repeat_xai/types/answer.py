@@ -1,4 +1,4 @@
-"""One image's way through a method: the task that goes in, and the answer that comes out."""
+"""The classes that carry an image through a method: the task that goes in, and the answer that comes out."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ T = TypeVar("T")
 
 
 class Task(NamedTuple):
-    """An image to be explained, with a tag by which the caller knows its answer again."""
+    """An image to explain, with a tag by which the caller recognises the answer."""
 
     image: Image | RepeatError | None
-    """An error, or None where nothing is to be explained, passes through and is answered in its turn."""
+    """The image. An error, or None where there is nothing to explain, is passed on to the answer in its turn."""
     tag: Any = None
+    """Anything; the answer holds the task and thereby its tag."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer(Generic[T]):
-    """The result for one task, and what it cost."""
+    """The result of one task, and what it cost."""
 
     task: Task
+    """The task that is answered."""
     result: T | RepeatError | None
-    """An error where the image could not be explained; None where there was no image."""
+    """The result; an error if the image could not be explained, None if there was no image."""
     calls: int = 0
-    """Images that went through the encoder."""
+    """Number of images that went through the encoder, masked copies included."""
     seconds: float = 0.0
-    """Time since the previous answer, without the time that made the encoder ready."""
+    """Time since the previous answer, without the time that it took to prepare the encoder."""
     ran: Mapping[str, Any] = field(default_factory=dict)
-    """The runtime and the precision by which the encoder was run."""
+    """The runtime and the precision in which the encoder was run."""
 
     def with_result(self, make: Callable[[Image, T], S]) -> Answer[S]:
-        """Return the same answer with something made of the image and its result, if there is a result."""
+        """Return the same answer with `make(image, result)` as its result; an error or None stays as it is."""
         result: S | RepeatError | None = None
         if isinstance(self.result, RepeatError):
             result = self.result
@@ -48,7 +50,7 @@ class Answer(Generic[T]):
 
 
 def result_of(answer: Answer[T]) -> T:
-    """Return the result of an answer, or raise the error that stands in its place."""
+    """Return the result of an answer, or raise its error."""
     if isinstance(answer.result, RepeatError):
         raise answer.result
     assert answer.result is not None, "nothing was to be explained"
@@ -56,6 +58,6 @@ def result_of(answer: Answer[T]) -> T:
 
 
 def only_result(answers: Iterable[Answer[T]]) -> T:
-    """Return the result of the one answer there is, or raise its error."""
+    """Return the result of the only answer, or raise its error."""
     (answer,) = answers
     return result_of(answer)

@@ -1,4 +1,4 @@
-"""What a method says of an image: its maps, and how they were made."""
+"""The result of a method: maps of importance and uncertainty, and a record of how they were made."""
 
 from __future__ import annotations
 
@@ -13,45 +13,89 @@ import torch
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, OutputError, reason
-from repeat_xai.files.arrays import Kind, read_arrays
-from repeat_xai.files.atomic import json_object, writing
+from repeat_xai.files.arrays import ArrayKind, read_arrays
+from repeat_xai.files.atomic import writing
+from repeat_xai.files.reading import json_object
 from repeat_xai.types.images import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int8
+    from jaxtyping import Bool, Float, Int8
+    from matplotlib.figure import Figure
 
     Map = Float[Tensor, "height width"]
 
+LITTLE_MOVEMENT = 0.02
+"""Mean of 1 − cosine below which the code hardly moves: photos move trained encoders by 0.1 to 0.4."""
 ROUNDING = 1e-6
-"""A share of votes held in float32 may miss its true value by this much."""
+"""Largest rounding error of a share of votes in float32."""
 MOST_PIXELS = MOST_SIDE * MOST_SIDE
-"""Of a map, or of the picture beside it, that is saved."""
+"""Largest number of pixels of a map, or of the picture beside it, in a file."""
 LONGEST_SIDE = 2**31 - 1
-"""Pixels of a photo: no format of pictures knows of longer sides."""
-TEXT = Kind(("<U",), dimensions=0, most=2**22)
-MAP = Kind(("<f4",), dimensions=2, most=4 * MOST_PIXELS)
-SAVED = dict.fromkeys(("importance", "uncertainty", "vote_share"), MAP) | {
-    "picture": Kind(("|u1",), dimensions=3, most=3 * MOST_PIXELS),
+"""Longest side of a photo, in pixels: no image format allows a longer one."""
+TEXT = ArrayKind(("<U",), dimensions=0, max_bytes=2**22)
+MAP = ArrayKind(("<f4",), dimensions=2, max_bytes=4 * MOST_PIXELS)
+MAPS = ("importance", "uncertainty", "vote_share")
+"""Names of the maps of an explanation."""
+SAVED = dict.fromkeys(MAPS, MAP) | {
+    "picture": ArrayKind(("|u1",), dimensions=3, max_bytes=3 * MOST_PIXELS),
     "photo": TEXT,
     "provenance": TEXT,
 }
-"""What the file of an explanation holds; there is no share of votes of a method that casts none."""
+"""Arrays in the file of an explanation. Maps that the method does not have are left out."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Explanation:
-    """Importance and uncertainty of every pixel the encoder sees, and how they were made."""
+    """Which pixels an encoder's representation of an image depends on, and how sure the method is of each.
+
+    All maps are float32 tensors [height, width] on the CPU, and cover the part of the photo that the encoder sees.
+    `map_to_photo(explanation.importance, explanation.photo)` brings one to the size of the whole photo.
+
+    Every method returns an Explanation. What the numbers mean depends on the method: compare maps of one method with
+    each other, not maps of different methods. A high importance says that the code depends on the pixel; it does not
+    say what the pixel shows, nor that it is correct to depend on it.
+    """
 
     importance: Map = field(repr=False)
-    uncertainty: Map = field(repr=False)
+    """Importance of each pixel. REPEAT: the share p of repeats that call the pixel important, in [0, 1], where by
+    default a vote is weighted by the pixel's importance in that repeat. RELAX: the mean similarity of the masked copies
+    that keep the pixel to the whole image."""
+    uncertainty: Map | None = field(repr=False)
+    """Uncertainty of each pixel, at least 0; None for a method that does not measure it. REPEAT: p(1 − p), from 0 to
+    0.25. RELAX: the variance of the similarities. Spread: the standard deviation over passes."""
     vote_share: Map | None = field(repr=False)
-    """Share of repeats that call the pixel important, unweighted; None for a method that casts no votes."""
+    """Share of repeats that call the pixel important, in [0, 1], each counted alike; None for a method that casts no
+    votes. `verdict` is made from it."""
     photo: Photo
+    """The photo that is explained, and the box of it that the maps cover."""
     provenance: Mapping[str, Any] = field(repr=False)
+    """Record of how the maps were made, as plain JSON: method with all its settings, encoder, preprocessing, seed,
+    versions, device, time and number of encoder calls. The same method, encoder, image and seed give the same maps."""
+
+    @property
+    def code_movement(self) -> float | None:
+        """How far masking moves the code: the mean of 1 − cosine over masked copies; None where it was not measured."""
+        movement = self.provenance.get("ran", {}).get("code_movement")
+        return movement if isinstance(movement, float) else None
+
+    @property
+    def hardly_moves(self) -> bool:
+        """Whether masking hardly moves the code, so that the maps may show little more than the masks themselves."""
+        return self.code_movement is not None and self.code_movement < LITTLE_MOVEMENT
+
+    @property
+    def maps(self) -> dict[str, Map]:
+        """The maps by name: `importance`, and `uncertainty` and `vote_share` if the method has them."""
+        maps = {"importance": self.importance, "uncertainty": self.uncertainty, "vote_share": self.vote_share}
+        return {kind: values for kind, values in maps.items() if values is not None}
 
     def verdict(self, level: float = 0.95) -> Int8[Tensor, "height width"]:
-        """+1 where at least `level` of the votes call the pixel important, −1 where at most 1 − `level` do, else 0."""
+        """Return +1 for certainly important pixels, −1 for certainly unimportant ones, and 0 for undecided ones.
+
+        A pixel is certainly important if at least a share `level` of the repeats call it important, and certainly
+        unimportant if at most 1 − `level` do. `level` lies above 0.5 and is at most 1.
+        """
         if self.vote_share is None:
             raise ConfigurationError("this method casts no votes, so it gives no verdict; use Repeat")
         if not 0.5 < level <= 1:
@@ -60,17 +104,46 @@ class Explanation:
         unimportant = self.vote_share <= 1 - level + ROUNDING
         return important.to(torch.int8) - unimportant.to(torch.int8)
 
+    @property
+    def known_uncertainty(self) -> Map:
+        """The uncertainty; refused for a method that does not measure it."""
+        if self.uncertainty is None:
+            raise ConfigurationError("this method does not measure its uncertainty; use Repeat, Relax or Spread")
+        return self.uncertainty
+
+    def certain_half(self) -> Bool[Tensor, "height width"]:
+        """Return which pixels have an uncertainty of at most the median of the map: the more certain half of them."""
+        return self.known_uncertainty <= self.known_uncertainty.median()
+
     def certain_importance(self) -> Map:
-        """Importance where uncertainty is at most its median, zero elsewhere: U-RELAX when the method is RELAX."""
-        return self.importance * (self.uncertainty <= self.uncertainty.median())
+        """Return importance with the less certain half of the pixels set to zero.
+
+        Pixels whose uncertainty is at most the median of the map are kept. This is U-RELAX if the method is RELAX.
+        """
+        return self.importance * self.certain_half()
+
+    def plot(self, path: str | Path | None = None, *, level: float = 0.95) -> Figure:
+        """Draw photo, importance, uncertainty and verdict side by side, and return the figure.
+
+        `path` also writes it to a file, whose suffix says in which format: .png, .pdf or .svg. `level` is the share of
+        votes that makes a verdict certain.
+        """
+        from repeat_xai.output.figures import panel, save_figure
+
+        figure = panel(self, level=level)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one `.npz` that holds no code and needs none to be read."""
+        """Write the maps, the photo and the provenance to one `.npz` file.
+
+        The file appears whole or not at all. It holds no code, and numpy alone can read it.
+        """
         try:
             expect_valid(self)
             arrays = {
-                "importance": self.importance.numpy(),
-                "uncertainty": self.uncertainty.numpy(),
+                **{kind: values.numpy() for kind, values in self.maps.items()},
                 "picture": self.photo.picture,
                 "photo": np.array(json.dumps({k: v for k, v in vars(self.photo).items() if k != "picture"})),
                 "provenance": np.array(json.dumps(self.provenance)),
@@ -78,21 +151,23 @@ class Explanation:
             json_object(str(arrays["provenance"]))
         except (TypeError, ValueError, RecursionError) as error:
             raise OutputError(f"{path}: cannot be saved ({reason(error)})") from error
-        if self.vote_share is not None:
-            arrays["vote_share"] = self.vote_share.numpy()
         with writing(Path(path)) as draft, draft.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @staticmethod
     def load(path: str | Path) -> Explanation:
-        """Read back what `save` wrote; anything else is refused before it takes much memory or time."""
+        """Read an explanation that `save` has written.
+
+        Any other file raises an OutputError, before it takes much memory or time.
+        """
         try:
             arrays = read_arrays(Path(path), SAVED)
             about = json_object(str(arrays["photo"]))
-            found = Explanation(
-                importance=torch.from_numpy(arrays["importance"]),
-                uncertainty=torch.from_numpy(arrays["uncertainty"]),
-                vote_share=torch.from_numpy(arrays["vote_share"]) if "vote_share" in arrays else None,
+            maps = {kind: torch.from_numpy(arrays[kind]) for kind in MAPS if kind in arrays}
+            explanation = Explanation(
+                importance=maps["importance"],
+                uncertainty=maps.get("uncertainty"),
+                vote_share=maps.get("vote_share"),
                 photo=Photo(
                     name=about["name"],
                     picture=arrays["picture"],
@@ -102,15 +177,15 @@ class Explanation:
                 ),
                 provenance=json_object(str(arrays["provenance"])),
             )
-            expect_valid(found)
+            expect_valid(explanation)
         except FileNotFoundError as error:
             raise OutputError(f"{path}: no such file") from error
         except OutputError:
             raise
-        except Exception as error:  # libraries meet damaged files with errors of every kind
+        except Exception as error:  # libraries raise errors of many classes for damaged files
             why = reason(error)
             raise OutputError(f"{path}: not an explanation saved by this package ({why})") from error
-        return found
+        return explanation
 
     def _repr_html_(self) -> str:
         from repeat_xai.output.page import frame
@@ -127,18 +202,17 @@ def expect_valid(explanation: Explanation) -> None:
     """Raise a ValueError that says what is wrong with an explanation, unless it can be saved, shown and read back.
 
     Maps are float32 of one shape. Importance is finite and may have any sign. A share of votes lies in [0, 1], up to
-    rounding. Uncertainty is not below zero, up to rounding; it is NaN everywhere where the method does not know it.
+    rounding. Uncertainty is not below zero, up to rounding.
     """
     importance, uncertainty, share = explanation.importance, explanation.uncertainty, explanation.vote_share
-    for values in (importance, uncertainty, importance if share is None else share):
+    for values in explanation.maps.values():
         if values.dtype != torch.float32 or values.ndim != 2 or not 0 < values.numel() <= MOST_PIXELS:
             raise ValueError(f"a map is {values.dtype} of {list(values.shape)}, not float32 [height, width]")
         if values.shape != importance.shape:
             raise ValueError(f"maps have different shapes, {list(importance.shape)} and {list(values.shape)}")
     if not importance.isfinite().all():
         raise ValueError("importance is not finite")
-    unknown = share is None and uncertainty.isnan().all()
-    if not unknown and not (uncertainty.isfinite() & (uncertainty >= -ROUNDING)).all():
+    if uncertainty is not None and not (uncertainty.isfinite() & (uncertainty >= -ROUNDING)).all():
         raise ValueError("uncertainty is not finite or below zero")
     if share is not None and not ((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all():
         raise ValueError("a share of votes is not in [0, 1]")
@@ -167,13 +241,13 @@ def _expect_valid_photo(photo: Photo) -> None:
 
 
 def _expect_valid_provenance(made: Mapping[str, Any]) -> None:
-    """Require what every caption says of an explanation."""
+    """Raise a ValueError unless a provenance names what every caption shows: a method, an encoder, a budget."""
     method = made.get("method")
     base = method.get("base", "") if isinstance(method, Mapping) else ""
     if not (_named(method) and _named(made.get("encoder")) and (isinstance(base, str) or _named(base))):
         raise ValueError("its provenance does not name a method and an encoder")
-    if "pool" in made and not (isinstance(made["pool"], Mapping) and "masks" in made["pool"]):
-        raise ValueError("its provenance does not say how many masks its pool has")
+    if "budget" in made and not (isinstance(made["budget"], Mapping) and "masks" in made["budget"]):
+        raise ValueError("its provenance does not say how many masks were used")
 
 
 def _named(thing: object) -> bool:

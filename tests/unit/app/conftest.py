@@ -1,4 +1,4 @@
-"""What is shared by tests of the app."""
+"""Fixtures that the tests of the app share."""
 
 import threading
 
@@ -9,8 +9,8 @@ from skimage import data
 
 
 @pytest.fixture(autouse=True)
-def nobody_left_at_work():
-    """Jobs run on threads: none may outlive its test and disturb the next."""
+def no_job_left_running():
+    """Jobs run on threads. None may outlive its test and disturb the next one."""
     yield
     assert until(lambda: not any("_work" in thread.name for thread in threading.enumerate()), seconds=60)
 

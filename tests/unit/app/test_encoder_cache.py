@@ -1,4 +1,4 @@
-"""Encoders are loaded once, shared, and make room for each other; whoever waits for one can give up."""
+"""The cache of encoders, and the loading of an encoder in a process of its own."""
 
 import threading
 import time
@@ -11,10 +11,9 @@ import torch
 from serving import until
 
 import repeat_xai as rx
-from repeat_xai.app import encoder_cache as shelf
-from repeat_xai.app import encoder_process as loading
-from repeat_xai.app.encoder_cache import Shelf
-from repeat_xai.app.encoder_process import load_apart
+from repeat_xai.app import encoder_cache, encoder_process
+from repeat_xai.app.encoder_cache import EncoderCache
+from repeat_xai.app.encoder_process import load_in_process
 from repeat_xai.encoders.torch_state import GENERATOR_LOCK
 from repeat_xai.errors import ConfigurationError, EncoderError
 from repeat_xai.experiments.settings import Network
@@ -27,112 +26,118 @@ class GaveUpError(Exception):
 
 
 @pytest.fixture
-def loaded(monkeypatch, encoder):
+def loaded_names(monkeypatch, encoder):
     names = []
-    monkeypatch.setattr(shelf, "load_apart", lambda network, *_: names.append(network.name) or encoder)
+    monkeypatch.setattr(encoder_cache, "load_in_process", lambda network, *_: names.append(network.name) or encoder)
     return names
 
 
-def wanted():
-    """Somebody still waits."""
+def keep_waiting():
+    """Check a job that was not cancelled."""
 
 
-def given_up():
+def give_up():
     raise GaveUpError
 
 
-def test_all_who_ask_share_one(loaded):
-    encoders = Shelf()
-    with ThreadPoolExecutor(8) as crowd:
-        found = list(crowd.map(lambda _: encoders.take(Network(name="a"), wanted), range(8)))
-    assert len({id(one) for one in found}) == 1
-    assert loaded == ["a"]
+def test_all_jobs_share_one_encoder(loaded_names):
+    cache = EncoderCache()
+    with ThreadPoolExecutor(8) as threads:
+        cached = list(threads.map(lambda _: cache.get(Network(name="a"), keep_waiting), range(8)))
+    assert len({id(encoder) for encoder in cached}) == 1
+    assert loaded_names == ["a"]
 
 
-def test_the_one_not_asked_for_longest_goes(loaded):
-    encoders = Shelf(kept=2)
+def test_the_least_recently_used_encoder_is_dropped(loaded_names):
+    cache = EncoderCache(capacity=2)
     for name in ("a", "b", "a", "c", "a", "b"):
-        encoders.take(Network(name=name), wanted)
-    assert loaded == ["a", "b", "c", "b"]
+        cache.get(Network(name=name), keep_waiting)
+    assert loaded_names == ["a", "b", "c", "b"]
 
 
-def test_another_size_or_other_weights_are_another_encoder(loaded):
-    encoders = Shelf()
+def test_another_size_or_other_weights_are_another_encoder(loaded_names):
+    cache = EncoderCache()
     for network in (Network(name="a"), Network(name="a", size=8), Network(name="a", weights="random")):
-        encoders.take(network, wanted)
-    assert loaded == ["a", "a", "a"]
+        cache.get(network, keep_waiting)
+    assert loaded_names == ["a", "a", "a"]
 
 
-def test_loading_one_encoder_keeps_nobody_from_another(monkeypatch, encoder):
-    free = threading.Event()
-    monkeypatch.setattr(shelf, "load_apart", lambda network, *_: (network.name == "slow" and free.wait(), encoder)[1])
-    encoders = Shelf()
-    with ThreadPoolExecutor(2) as crowd:
-        slow = crowd.submit(encoders.take, Network(name="slow"), wanted)
-        assert encoders.take(Network(name="quick"), wanted).encoder is encoder
-        with pytest.raises(GaveUpError):  # who waits for the same encoder can give up too
-            encoders.take(Network(name="slow"), given_up)
+def test_loading_one_encoder_does_not_delay_another(monkeypatch, encoder):
+    released = threading.Event()
+
+    def load(network, *_):
+        if network.name == "slow":
+            released.wait()
+        return encoder
+
+    monkeypatch.setattr(encoder_cache, "load_in_process", load)
+    cache = EncoderCache()
+    with ThreadPoolExecutor(2) as threads:
+        slow = threads.submit(cache.get, Network(name="slow"), keep_waiting)
+        assert cache.get(Network(name="quick"), keep_waiting).encoder is encoder
+        with pytest.raises(GaveUpError):  # another job that waits for the same encoder can give up too
+            cache.get(Network(name="slow"), give_up)
         assert not slow.done()
-        free.set()
+        released.set()
         assert slow.result(timeout=5).encoder is encoder
 
 
-def test_one_that_cannot_be_loaded_leaves_nothing():
-    encoders = Shelf()
+def test_an_encoder_that_cannot_be_loaded_is_not_cached():
+    cache = EncoderCache()
     with pytest.raises(ConfigurationError, match="unknown encoder"):
-        encoders.take(Network(name="torchvision:nothing"), wanted)
-    assert encoders._known(Network(name="torchvision:nothing")) is None
+        cache.get(Network(name="torchvision:nothing"), keep_waiting)
+    assert cache._find(Network(name="torchvision:nothing")) is None
 
 
-def test_an_encoder_loaded_apart_is_the_same_and_draws_nothing_here():
+def test_an_encoder_loaded_in_a_process_is_the_same_and_leaves_random_numbers_alone():
     with GENERATOR_LOCK, torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        found = load_apart(SMALL, "cpu", wanted)
+        encoder = load_in_process(SMALL, "cpu", keep_waiting)
         drawn = torch.rand(1)
         torch.manual_seed(5)
         assert torch.equal(drawn, torch.rand(1))
-    own = rx.load_encoder(SMALL.name, weights="random", size=64, device="cpu")
+    expected = rx.load_encoder(SMALL.name, weights="random", size=64, device="cpu")
     images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(found(images), own(images))
-    assert (found.name, found.weights, found.pool, found.preprocessing) == (
-        own.name,
-        own.weights,
-        own.pool,
-        own.preprocessing,
+    assert torch.equal(encoder(images), expected(images))
+    assert (encoder.name, encoder.weights, encoder.pool, encoder.preprocessing) == (
+        expected.name,
+        expected.weights,
+        expected.pool,
+        expected.preprocessing,
     )
 
 
 @pytest.mark.parametrize("load", [loads.endless, loads.unwrapping_for_ever])
-def test_loading_that_never_ends_is_given_up_with_its_process(load, monkeypatch, tmp_path):
+def test_loading_that_never_ends_is_ended_with_its_process(load, monkeypatch, tmp_path):
     content = {}
     content["state_dict"] = content
     torch.save(content, tmp_path / "w.pt")
-    monkeypatch.setattr(loading, "_load", load)
-    made = []
-    process = loading.CONTEXT.Process
-    monkeypatch.setattr(loading, "CONTEXT", Recording(made, process))
-    until_then = time.monotonic() + 3
+    monkeypatch.setattr(encoder_process, "_load", load)
+    processes = []
+    start_process = encoder_process.SPAWNING.Process
+    monkeypatch.setattr(encoder_process, "SPAWNING", RecordingContext(processes, start_process))
+    deadline = time.monotonic() + 3
     with pytest.raises(GaveUpError):
-        load_apart(
-            replace(SMALL, weights=str(tmp_path / "w.pt")), "cpu", lambda: until_then < time.monotonic() and given_up()
+        load_in_process(
+            replace(SMALL, weights=str(tmp_path / "w.pt")), "cpu", lambda: deadline < time.monotonic() and give_up()
         )
-    assert until(lambda: not made[0].is_alive())
+    assert until(lambda: not processes[0].is_alive())
 
 
-def test_a_process_that_dies_while_loading_is_said(monkeypatch):
-    monkeypatch.setattr(loading, "_load", loads.killed)
-    with pytest.raises(EncoderError, match=r"its loading ended with nothing \(killed by SIGKILL\)"):
-        load_apart(SMALL, "cpu", wanted)
+def test_a_process_that_dies_while_loading_is_reported(monkeypatch):
+    monkeypatch.setattr(encoder_process, "_load", loads.killed)
+    with pytest.raises(EncoderError, match="SIGKILL"):
+        load_in_process(SMALL, "cpu", keep_waiting)
 
 
-class Recording:
-    """A context of processes that remembers those it has made."""
+class RecordingContext:
+    """A multiprocessing context that records the processes it creates."""
 
-    Pipe = staticmethod(loading.CONTEXT.Pipe)
+    Pipe = staticmethod(encoder_process.SPAWNING.Pipe)
 
-    def __init__(self, made, process):
-        self.made, self.process = made, process
+    def __init__(self, processes, start_process):
+        self.processes, self.start_process = processes, start_process
 
     def Process(self, **options):
-        self.made.append(self.process(**options))
-        return self.made[-1]
+        self.processes.append(self.start_process(**options))
+        return self.processes[-1]

@@ -1,4 +1,4 @@
-"""What reaches the app, and what is refused before it does."""
+"""The gate: which requests reach the app, and which are refused before they do."""
 
 import socket
 import time
@@ -7,35 +7,34 @@ from contextlib import closing
 import httpx
 import PIL.Image
 import pytest
-from apps import FORM, PAGE, app_of, body, browser, call, desk_in, running, send
+from apps import FORM, PAGE, app_of, body, browser, call, handler_in, running, send
 from serving import until
 from skimage import data
 
 pytest.importorskip("gradio", reason="there is no Gradio: install the extra [serve]")
 
-from repeat_xai.app import connection, uploads
-from repeat_xai.app import request_body as incoming
-from repeat_xai.app.events import app as page_of
-from repeat_xai.app.server import unguarded
+from repeat_xai.app import http_server, request_body, uploads
+from repeat_xai.app.events import build_page
+from repeat_xai.app.server import unguarded_app
 
-UPLOAD, SAMPLE, KNOWN, BEGIN, WORK, LEAVE = 0, 1, 2, 3, 4, 6
+UPLOAD, SAMPLE, SHOW_USED, START, RUN, CLOSE = 0, 1, 2, 3, 4, 6
 TOKEN = "token-of-the-test"
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return desk_in(tmp_path_factory.mktemp("home"))
+def handler(tmp_path_factory):
+    return handler_in(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")
-def address(desk):
-    with app_of(desk) as where:
-        yield where
+def address(handler):
+    with app_of(handler) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
 def client(address):
-    """One browser, whose page is open all the time."""
+    """Return a browser whose page stays open during all tests."""
     with closing(browser(address)) as opened:
         yield opened
 
@@ -47,18 +46,18 @@ def photo(tmp_path):
     return path.read_bytes()
 
 
-def test_a_photo_is_uploaded_and_taken_by_its_own_page(client, desk, photo):
+def test_a_photo_is_uploaded_and_taken_by_its_own_page(client, handler, photo):
     key = send(client, photo).text
-    said = call(client, UPLOAD, [], event={"upload": key}).json()["data"][0]
-    assert "cat.png" in said
-    assert "<img" in said
-    assert [file for file in desk.uploads.folder.rglob("*") if file.is_file()] == []
+    answer = call(client, UPLOAD, [], event={"upload": key}).json()["data"][0]
+    assert "cat.png" in answer
+    assert "<img" in answer
+    assert [file for file in handler.uploads.folder.rglob("*") if file.is_file()] == []
 
 
-def test_another_browser_can_name_neither_upload_nor_page_nor_results(address, client, desk, photo):
+def test_another_browser_can_use_neither_upload_nor_page_nor_results(address, client, handler, photo):
     key = send(client, photo).text
     assert call(client, SAMPLE, [], event={"number": 0}).status_code == 200
-    results = desk.sessions.of(PAGE).results
+    results = handler.sessions.get(PAGE).result_folder
     (results / "a").mkdir(parents=True, exist_ok=True)
     (results / "a" / "page.html").write_text("mine")
     shown = f"/results/{results.name}/a/page.html"
@@ -67,9 +66,9 @@ def test_another_browser_can_name_neither_upload_nor_page_nor_results(address, c
         assert other.get(shown).status_code == 404
         for path in (f"/gradio_api/heartbeat/{PAGE}", f"/gradio_api/queue/data?session_hash={PAGE}"):
             assert other.get(path).status_code == 403
-        assert call(other, BEGIN, FORM).status_code == 403
-        said = call(other, UPLOAD, [], event={"upload": key}, session="another-page").json()["data"][0]
-        assert "did not arrive; upload it again" in said
+        assert call(other, START, FORM).status_code == 403
+        answer = call(other, UPLOAD, [], event={"upload": key}, session="another-page").json()["data"][0]
+        assert "did not arrive" in answer
     assert "cat.png" in call(client, UPLOAD, [], event={"upload": key}).json()["data"][0]
 
 
@@ -78,17 +77,21 @@ def test_another_browser_can_name_neither_upload_nor_page_nor_results(address, c
     ["", "visitor.seal", "visitor.", ".", "é.é", "a" * 4000],
     ids=["none", "forged", "unsealed", "dot", "odd", "long"],
 )
-def test_without_a_cookie_of_ours_there_is_only_the_page(address, cookie):
+def test_without_a_valid_cookie_only_the_page_is_answered(address, cookie):
     port = address.rpartition(":")[2]
     headers = {"Cookie": f"repeat-xai-{port}={cookie}".encode()} if cookie else {}
     with httpx.Client(base_url=address, headers=headers) as stranger:
-        for answer in (call(stranger, KNOWN, ["relax", "", "fast"]), send(stranger, b"x"), stranger.get("/theme.css")):
+        for answer in (
+            call(stranger, SHOW_USED, ["relax", "", "fast"]),
+            send(stranger, b"x"),
+            stranger.get("/theme.css"),
+        ):
             assert answer.status_code == 403
             assert answer.text == "this browser is not known here; load the page first\n"
         assert stranger.get("/").status_code == 200
 
 
-OTHERS = (
+OTHER_HOSTS = (
     "evil.example",
     "evil.example:{port}",
     "localhost:1",
@@ -100,9 +103,9 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin"])
-@pytest.mark.parametrize("where", OTHERS)
-def test_other_hosts_and_origins_are_refused(address, client, name, where):
-    value = where.format(port=address.rpartition(":")[2])
+@pytest.mark.parametrize("host", OTHER_HOSTS)
+def test_other_hosts_and_origins_are_refused(address, client, name, host):
+    value = host.format(port=address.rpartition(":")[2])
     headers = {name: f"http://{value}" if name == "Origin" else value}
     for answer in (client.get("/", headers=headers), client.post("/photo?name=a", content=b"x", headers=headers)):
         assert answer.status_code == 403
@@ -111,20 +114,20 @@ def test_other_hosts_and_origins_are_refused(address, client, name, where):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
-def test_its_own_names_and_origins_are_let_in(address, client, host):
+def test_own_hosts_and_origins_are_accepted(address, client, host):
     own = f"{host}:{address.rpartition(':')[2]}"
     answer = client.post(
-        "/gradio_api/run/predict", json=body(KNOWN, ["relax", "", "fast"]), headers={"Origin": f"http://{own}"}
+        "/gradio_api/run/predict", json=body(SHOW_USED, ["relax", "", "fast"]), headers={"Origin": f"http://{own}"}
     )
     assert answer.status_code == 200
     assert client.get("/", headers={"Host": own}).status_code == 200
 
 
-def test_opened_to_others_the_page_asks_for_the_token_once(tmp_path):
-    desk = desk_in(tmp_path, local=False)
-    told = ("photos.example", "proxy.example:8443")
+def test_an_app_open_to_others_asks_a_browser_for_the_token_once(tmp_path):
+    handler = handler_in(tmp_path, local=False)
+    further = ("photos.example", "proxy.example:8443")
     with (
-        app_of(desk, shared=True, token=TOKEN, told=told) as address,
+        app_of(handler, shared=True, token=TOKEN, further=further) as address,
         httpx.Client(base_url=address, headers={"Connection": "close"}) as stranger,
     ):
         for query in ("", "?token=", "?token=other", "?token=é"):
@@ -144,7 +147,7 @@ def test_opened_to_others_the_page_asks_for_the_token_once(tmp_path):
             assert stranger.get("/", headers={"Host": host}).status_code == 200
         for host in ("proxy.example", "photos.example:1", "evil.example", f"10.0.0.1:{port}"):
             assert stranger.get("/", headers={"Host": host}).status_code == 403
-        refused = call(stranger, BEGIN, ("torchvision:alexnet", *FORM[1:]))
+        refused = call(stranger, START, ("torchvision:alexnet", *FORM[1:]))
         assert (refused.status_code, refused.text) == (422, "encoder cannot hold this value\n")
 
 
@@ -171,45 +174,45 @@ def test_opened_to_others_the_page_asks_for_the_token_once(tmp_path):
         ("PUT", "/photo"),
     ],
 )
-def test_nothing_else_of_gradios_server_is_there(client, method, path):
+def test_nothing_else_of_gradios_server_is_reachable(client, method, path):
     answer = client.request(method, httpx.URL(client.base_url, raw_path=path.encode()))
     assert (answer.status_code, answer.text) == (404, "there is nothing at this address\n")
 
 
-def test_the_page_closed_is_not_for_others_to_say(client):
-    assert "names no function" in call(client, LEAVE, []).text
+def test_no_browser_can_call_the_function_that_closes_a_page(client):
+    assert "names no function" in call(client, CLOSE, []).text
 
 
-def test_gradio_itself_reads_no_file_for_a_call_even_without_the_gate(tmp_path):
+def test_even_without_the_gate_gradio_reads_no_file_for_a_call(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("the secret")
-    desk = desk_in(tmp_path / "home")
-    desk.sessions.join(PAGE, "a browser")
+    handler = handler_in(tmp_path / "home")
+    handler.sessions.join(PAGE, "a browser")
     with (
         closing(socket.create_server(("127.0.0.1", 0))) as listener,
-        running(lambda: unguarded(desk, page_of(desk, size=64)), listener) as where,
-        httpx.Client(base_url=where) as client,
+        running(lambda: unguarded_app(handler, build_page(handler, size=64)), listener) as url,
+        httpx.Client(base_url=url) as client,
     ):
         file = {"path": str(secret), "meta": {"_type": "gradio.FileData"}}
-        said = call(client, BEGIN, [file, *FORM[1:]])
-        assert said.status_code == 500
-        assert "secret.txt" not in said.text
+        answer = call(client, START, [file, *FORM[1:]])
+        assert answer.status_code == 500
+        assert "secret.txt" not in answer.text
         assert client.get(f"/gradio_api/file={secret}").status_code == 403
     assert list((tmp_path / "home").rglob("secret.txt")) == []
 
 
 def raw(address, text, *, then=b"", pause=0.0):
-    """What comes back on a connection on which this was written, until it ends, and how long that took."""
+    """Write to a new connection, and return what comes back and the seconds until the connection ends."""
     host, port = address.removeprefix("http://").split(":")
     started = time.monotonic()
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(text.encode())
         time.sleep(pause)
         connection.sendall(then)
-        said = b""
+        answer = b""
         while part := connection.recv(65536):
-            said += part
-    return said.decode(), time.monotonic() - started
+            answer += part
+    return answer.decode(), time.monotonic() - started
 
 
 def upload_request(client, address, *, length, extra=""):
@@ -218,84 +221,84 @@ def upload_request(client, address, *, length, extra=""):
     return "\r\n".join((*lines, "Content-Type: application/octet-stream", f"Content-Length: {length}{extra}", "", ""))
 
 
-def test_an_upload_that_is_too_large_is_refused_before_it_is_sent(client, address, desk):
-    said, seconds = raw(address, upload_request(client, address, length=10**12))
-    assert said.startswith("HTTP/1.1 413 ")
-    assert "this is more than the 32 MB taken here" in said
+def test_an_upload_that_is_too_large_is_refused_before_it_is_sent(client, address, handler):
+    answer, seconds = raw(address, upload_request(client, address, length=10**12))
+    assert answer.startswith("HTTP/1.1 413 ")
+    assert "this is more than the 32 MB accepted here" in answer
     assert seconds < 2
 
 
-def test_an_upload_of_no_known_length_is_cut_at_the_limit(client, desk, monkeypatch):
-    monkeypatch.setattr("repeat_xai.app.gate.MOST_BYTES", 1000)
+def test_an_upload_of_no_known_length_is_cut_at_the_limit(client, handler, monkeypatch):
+    monkeypatch.setattr("repeat_xai.app.gate.MAX_PHOTO_BYTES", 1000)
 
     def parts():
         for _ in range(100):
             yield b"x" * 500
 
     assert send(client, parts()).status_code == 413
-    assert list(desk.uploads.folder.iterdir()) == []
+    assert list(handler.uploads.folder.iterdir()) == []
 
 
-def test_an_upload_that_stops_is_dropped_and_said_in_a_line(client, address, desk, monkeypatch, caplog):
-    monkeypatch.setattr(incoming, "MOST_SILENCE", 0.3)
-    said, seconds = raw(address, upload_request(client, address, length=1000) + "half")
-    assert said.startswith("HTTP/1.1 408 ")
+def test_an_upload_that_stops_is_dropped_and_logged_in_a_line(client, address, handler, monkeypatch, caplog):
+    monkeypatch.setattr(request_body, "MAX_SILENT_SECONDS", 0.3)
+    answer, seconds = raw(address, upload_request(client, address, length=1000) + "half")
+    assert answer.startswith("HTTP/1.1 408 ")
     assert seconds < 5
     assert [record.getMessage() for record in caplog.records if record.name == "repeat_xai.app"] == [
         "repeat-xai: the upload of cat.png was dropped: it did not arrive in time; send it again"
     ]
-    assert until(lambda: list(desk.uploads.folder.iterdir()) == [])
+    assert until(lambda: list(handler.uploads.folder.iterdir()) == [])
 
 
-def test_an_upload_whose_sender_goes_away_is_dropped_and_said_in_a_line(client, address, desk, caplog):
+def test_an_upload_whose_sender_disconnects_is_dropped_and_logged_in_a_line(client, address, handler, caplog):
     host, port = address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall((upload_request(client, address, length=1000) + "half").encode())
-        assert until(lambda: list(desk.uploads.folder.iterdir()))
-    assert until(lambda: list(desk.uploads.folder.iterdir()) == [])
+        assert until(lambda: list(handler.uploads.folder.iterdir()))
+    assert until(lambda: list(handler.uploads.folder.iterdir()) == [])
     assert until(lambda: "ended before all of it had arrived" in caplog.text)
 
 
 @pytest.mark.parametrize(
     "start", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\nX"], ids=["silent", "a word", "a header"]
 )
-def test_a_connection_on_which_nothing_is_asked_ends(address, monkeypatch, start):
-    monkeypatch.setattr(connection, "MOST_SILENCE", 0.3)
+def test_a_connection_without_a_complete_request_is_closed(address, monkeypatch, start):
+    monkeypatch.setattr(http_server, "MAX_SILENT_SECONDS", 0.3)
     assert raw(address, start)[1] < 5
 
 
-def test_a_slow_answer_is_no_silence(address, client, monkeypatch):
-    monkeypatch.setattr(connection, "MOST_SILENCE", 0.1)
-    with client.stream("GET", f"/gradio_api/heartbeat/{PAGE}", timeout=5) as news:
-        lines = news.iter_lines()
+def test_a_connection_stays_open_while_its_request_is_answered(address, client, monkeypatch):
+    monkeypatch.setattr(http_server, "MAX_SILENT_SECONDS", 0.1)
+    with client.stream("GET", f"/gradio_api/heartbeat/{PAGE}", timeout=5) as stream:
+        lines = stream.iter_lines()
         assert next(lines) == "data: ALIVE"
         time.sleep(1)
-        assert not news.is_closed
+        assert not stream.is_closed
         assert next(lines) == ""
 
 
-def test_a_call_that_stops_is_answered_too(client, address, monkeypatch):
-    monkeypatch.setattr(incoming, "MOST_SECONDS", 0.3)
+def test_a_call_that_stops_is_refused_too(client, address, monkeypatch):
+    monkeypatch.setattr(request_body, "MAX_BODY_SECONDS", 0.3)
     request = upload_request(client, address, length=100).replace("/photo?name=cat.png", "/gradio_api/run/predict")
-    said, seconds = raw(address, request.replace("octet-stream", "json") + "{")
-    assert said.startswith("HTTP/1.1 408 ")
+    answer, seconds = raw(address, request.replace("octet-stream", "json") + "{")
+    assert answer.startswith("HTTP/1.1 408 ")
     assert seconds < 5
 
 
-def test_many_uploads_at_once_wait_and_photos_nobody_asks_for_go(client, address, desk, photo, monkeypatch):
-    keys = [send(client, photo).text for _ in range(uploads.MOST_WAITING + 2)]
-    assert sorted(file.name for file in desk.uploads.folder.iterdir()) == sorted(keys[2:])
-    monkeypatch.setattr(uploads, "PATIENCE", -1.0)
-    desk.uploads.forget_old()
-    assert list(desk.uploads.folder.iterdir()) == []
-    monkeypatch.setattr(uploads, "MOST_AT_ONCE", 0)
+def test_only_a_few_uploads_wait_and_old_ones_are_removed(client, address, handler, photo, monkeypatch):
+    keys = [send(client, photo).text for _ in range(uploads.MAX_WAITING_UPLOADS + 2)]
+    assert sorted(file.name for file in handler.uploads.folder.iterdir()) == sorted(keys[2:])
+    monkeypatch.setattr(uploads, "MAX_WAITING_SECONDS", -1.0)
+    handler.uploads.remove_old()
+    assert list(handler.uploads.folder.iterdir()) == []
+    monkeypatch.setattr(uploads, "MAX_CONCURRENT_UPLOADS", 0)
     assert send(client, photo).status_code == 503
 
 
-def test_a_full_disk_is_said(client, desk, monkeypatch, photo, tmp_path):
+def test_a_server_that_cannot_write_refuses_uploads(client, handler, monkeypatch, photo, tmp_path):
     taken = tmp_path / "file"
     taken.touch()
-    monkeypatch.setattr(desk.uploads, "folder", taken)
+    monkeypatch.setattr(handler.uploads, "folder", taken)
     refused = send(client, photo)
     assert (refused.status_code, refused.text) == (507, "nothing can be written on the server (Not a directory)\n")
 
@@ -311,7 +314,7 @@ def test_other_protocols_are_closed(address):
         assert client.get("/gradio_api/heartbeat", headers=headers).status_code in (403, 404)
 
 
-def test_too_many_open_pages_are_refused(client, desk, monkeypatch):
-    monkeypatch.setattr("repeat_xai.app.sessions.MOST_OPEN", 0)
-    answer = call(client, KNOWN, ["relax", "", "fast"], session="yet-another-page")
+def test_too_many_open_pages_are_refused(client, handler, monkeypatch):
+    monkeypatch.setattr("repeat_xai.app.sessions.MAX_SESSIONS", 0)
+    answer = call(client, SHOW_USED, ["relax", "", "fast"], session="yet-another-page")
     assert (answer.status_code, answer.text) == (403, "too many pages are open here; close one, or try again later\n")

@@ -1,8 +1,7 @@
-"""Work on threads of its own: told, cancelled, failing alone, sharing encoders."""
+"""Jobs: their progress, cancellation, failures and warnings, and how they share encoders."""
 
 import multiprocessing
 import threading
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,15 +10,14 @@ import pytest
 import torch
 from serving import until
 
-from repeat_xai.app import encoder_process as loading
-from repeat_xai.app import job as room
-from repeat_xai.app.encoder_cache import Shelf
-from repeat_xai.app.explanation_run import Run
+from repeat_xai.app import encoder_process
+from repeat_xai.app import job as job_module
+from repeat_xai.app.encoder_cache import EncoderCache
 from repeat_xai.app.job import Job
-from repeat_xai.app.job_request import Budget, Wanted
-from repeat_xai.app.photos import sample
-from repeat_xai.app.warning_routing import HERE, routing
-from repeat_xai.engine.scheduler import only
+from repeat_xai.app.job_request import JobRequest, JobSettings
+from repeat_xai.app.live_preview import explain_with_previews
+from repeat_xai.app.photos import sample_photo
+from repeat_xai.app.warning_routing import PACKAGE_FOLDER, routed_warnings
 from repeat_xai.errors import RepeatError
 from repeat_xai.experiments.settings import Network
 
@@ -27,136 +25,157 @@ SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
 
 
 @pytest.fixture(scope="module")
-def shelf():
-    return Shelf(device="cpu")
+def encoders():
+    return EncoderCache(device="cpu")
 
 
-def wanted(method="repeat", network=SMALL, seed=0, **budget):
-    return Wanted(network=network, method=method, budget=Budget(**budget), seed=seed)
+def request_for(method="repeat", network=SMALL, seed=0, **settings):
+    return JobRequest(network=network, method=method, settings=JobSettings(**settings), seed=seed)
 
 
-def job(shelf, *asked):
-    return Job(asked, sample("chelsea.png"), shelf)
+def job_of(encoders, *requests):
+    return Job(requests, sample_photo("chelsea.png"), encoders)
 
 
-def own(one, shelf):
-    encoder = shelf.take(one.network, list).encoder
-    return only(one.explainer.answers(encoder, (sample("chelsea.png").image(encoder),), seed=one.seed))
+def keep_waiting():
+    """Check a job that was not cancelled."""
 
 
-def test_it_tells_how_far_it_is_and_ends_with_what_was_found(shelf):
-    one = wanted(pool=384, seed=1)
-    states = list(job(shelf, one).states())
+def explanation_of(job_request, encoders):
+    encoder = encoders.get(job_request.network, keep_waiting).encoder
+    image = sample_photo("chelsea.png").image_for(encoder)
+    return job_request.explainer(encoder, image, seed=job_request.seed)
+
+
+def no_job_runs():
+    return not any("_work" in thread.name for thread in threading.enumerate())
+
+
+def test_a_job_yields_its_progress_and_ends_with_the_explanation(encoders):
+    job_request = request_for(budget=384, seed=1)
+    states = list(job_of(encoders, job_request).states())
     *before, last = states
     assert last.end == "done"
     assert all(state.end is None for state in before)
     assert [state.calls for state in states] == sorted(state.calls for state in states)
-    assert torch.equal(last.found[0].importance, own(one, shelf).importance)
-    assert not last.so_far
+    assert torch.equal(last.explanations[0].importance, explanation_of(job_request, encoders).importance)
+    assert not last.is_preview
 
 
-def test_two_are_found_one_after_the_other(shelf):
-    both = wanted("relax", masks=200), wanted("saliency", passes=2)
-    last = list(job(shelf, *both).states())[-1]
-    assert [one.provenance["method"]["name"] for one in last.found] == ["Relax", "Spread"]
-    for found, one in zip(last.found, both, strict=True):
-        assert torch.equal(found.importance, own(one, shelf).importance)
+def test_two_explanations_are_computed_one_after_the_other(encoders):
+    both = request_for("relax", masks=200), request_for("saliency", passes=2)
+    last = list(job_of(encoders, *both).states())[-1]
+    assert [explanation.provenance["method"]["name"] for explanation in last.explanations] == ["Relax", "Spread"]
+    for explanation, job_request in zip(last.explanations, both, strict=True):
+        assert torch.equal(explanation.importance, explanation_of(job_request, encoders).importance)
 
 
-def test_cancelled_it_calls_the_encoder_no_more(shelf, monkeypatch):
-    heard = []
-    monkeypatch.setattr(room, "Run", lambda *a, told, **k: Run(*a, told=lambda n: (heard.append(n), told(n)), **k))
-    work = job(shelf, wanted("relax", network=Network(name=SMALL.name, weights="random", size=224), masks=500))
-    for state in work.states():
+def test_a_cancelled_job_calls_the_encoder_no_more(encoders, monkeypatch):
+    calls = []
+
+    def explain_and_record(*arguments, on_calls, **options):
+        return explain_with_previews(*arguments, on_calls=lambda n: (calls.append(n), on_calls(n)), **options)
+
+    monkeypatch.setattr(job_module, "explain_with_previews", explain_and_record)
+    network = Network(name=SMALL.name, weights="random", size=224)
+    job = job_of(encoders, request_for("relax", network=network, masks=500))
+    for state in job.states():
         if state.calls:
-            work.cancel()
-    assert work.state.end == "cancelled"
-    time.sleep(0.5)
-    count = len(heard)
-    assert heard[-1] < 501
-    time.sleep(0.5)
-    assert len(heard) == count
+            job.cancel()
+    assert job.state.end == "cancelled"
+    assert until(no_job_runs, seconds=60)
+    assert calls[-1] < 501
 
 
-def test_cancelled_at_the_last_moment_it_stays_so(shelf, monkeypatch):
-    work = job(shelf, wanted("relax", masks=20))
-    real = Run.explanation
-    monkeypatch.setattr(Run, "explanation", lambda run: (real(run), work.cancel())[0])
-    assert list(work.states())[-1].end == "cancelled"
-    assert until(lambda: not any("_work" in thread.name for thread in threading.enumerate()))
-    assert (work.state.end, work.state.found) == ("cancelled", ())
+def test_a_job_cancelled_at_the_last_moment_stays_cancelled(encoders, monkeypatch):
+    job = job_of(encoders, request_for("relax", masks=20))
+
+    def explain_and_cancel(*arguments, **options):
+        explanation = explain_with_previews(*arguments, **options)
+        job.cancel()
+        return explanation
+
+    monkeypatch.setattr(job_module, "explain_with_previews", explain_and_cancel)
+    assert list(job.states())[-1].end == "cancelled"
+    assert until(no_job_runs)
+    assert (job.state.end, job.state.explanations) == ("cancelled", ())
 
 
-def test_cancelled_before_it_began_it_does_nothing(shelf):
-    work = job(shelf, wanted(network=Network(name="torchvision:nothing")))
-    work.cancel()
-    assert [state.end for state in work.states()] == ["cancelled"]
+def test_a_job_cancelled_before_it_starts_does_nothing(encoders):
+    job = job_of(encoders, request_for(network=Network(name="torchvision:nothing")))
+    job.cancel()
+    assert [state.end for state in job.states()] == ["cancelled"]
 
 
-def test_cancelled_while_another_makes_the_encoder_ready_it_does_not_wait(shelf):
-    work = job(shelf, wanted("relax", masks=20))
-    with shelf.take(SMALL, list).lock:
-        states = work.states()
-        assert until(lambda: "ready" in next(states).said)
-        work.cancel()
+def test_a_job_cancelled_while_another_prepares_the_encoder_does_not_wait(encoders):
+    job = job_of(encoders, request_for("relax", masks=20))
+    with encoders.get(SMALL, keep_waiting).lock:
+        states = job.states()
+        assert until(lambda: "Preparing" in next(states).message)
+        job.cancel()
         assert list(states)[-1].end == "cancelled"
-    assert until(lambda: not any("_work" in thread.name for thread in threading.enumerate()))
-    assert list(job(shelf, wanted("relax", masks=20)).states())[-1].end == "done"
+    assert until(no_job_runs)
+    assert list(job_of(encoders, request_for("relax", masks=20)).states())[-1].end == "done"
 
 
-def test_cancelled_while_an_encoder_loads_its_process_ends(monkeypatch):
-    monkeypatch.setattr(loading, "_load", loads.endless)
-    work = job(Shelf(device="cpu"), wanted("relax", masks=20))
-    states = work.states()
-    assert until(lambda: "Loading" in next(states).said)
+def test_a_job_cancelled_while_an_encoder_loads_ends_its_process(monkeypatch):
+    monkeypatch.setattr(encoder_process, "_load", loads.endless)
+    job = job_of(EncoderCache(device="cpu"), request_for("relax", masks=20))
+    states = job.states()
+    assert until(lambda: "Loading" in next(states).message)
     assert until(multiprocessing.active_children)
-    work.cancel()
+    job.cancel()
     assert list(states)[-1].end == "cancelled"
     assert until(lambda: not multiprocessing.active_children())
-    assert until(lambda: not any("_work" in thread.name for thread in threading.enumerate()))
+    assert until(no_job_runs)
 
 
-def test_what_fails_says_why_and_frees_the_encoder(shelf):
-    assert list(job(shelf, wanted(network=Network(name="torchvision:nothing"))).states())[-1].said.startswith(
-        "unknown encoder 'torchvision:nothing'"
-    )
-    too_wide = wanted("occlusion", network=Network(name=SMALL.name, weights="random", size=31))
-    last = list(job(shelf, too_wide).states())[-1]
-    assert (last.end, last.said) == ("failed", "a window of 32 is larger than the image, 31×31")
-    assert not shelf.take(too_wide.network, list).lock.locked()
+def test_a_failed_job_says_why_and_releases_the_encoder(encoders):
+    unknown = request_for(network=Network(name="torchvision:nothing"))
+    assert list(job_of(encoders, unknown).states())[-1].message.startswith("unknown encoder 'torchvision:nothing'")
+    too_small = request_for("occlusion", network=Network(name=SMALL.name, weights="random", size=31))
+    last = list(job_of(encoders, too_small).states())[-1]
+    assert last.end == "failed"
+    assert "window of 32" in last.message
+    assert not encoders.get(too_small.network, keep_waiting).lock.locked()
 
 
-def test_what_should_not_happen_is_said_in_a_line_and_printed(shelf, monkeypatch, capsys):
-    monkeypatch.setattr(room, "Run", lambda *a, **k: 1 / 0)
-    last = list(job(shelf, wanted()).states())[-1]
-    assert (last.end, last.said) == ("failed", "this should not have happened: division by zero")
+def test_an_unexpected_error_is_said_in_a_line_and_printed(encoders, monkeypatch, capsys):
+    monkeypatch.setattr(job_module, "explain_with_previews", lambda *a, **k: 1 / 0)
+    last = list(job_of(encoders, request_for()).states())[-1]
+    assert (last.end, last.message) == ("failed", "this should not have happened: division by zero")
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_many_at_once_on_one_encoder_find_what_each_finds_alone(shelf):
+def test_concurrent_jobs_with_one_encoder_give_the_same_results_as_alone(encoders):
     network = Network(name="torchvision:squeezenet1_0", weights="random", size=64)
-    asked = [wanted(network=network, pool=256, seed=seed) for seed in range(2)]
-    asked += [wanted("guided_backprop", network=network, passes=3, seed=3), wanted("relax", network=network, masks=300)]
-    with ThreadPoolExecutor(len(asked)) as crowd:
-        ends = list(crowd.map(lambda one: list(job(shelf, one).states())[-1], asked))
-    assert [state.end for state in ends] == ["done"] * len(asked)
-    for state, one in zip(ends, asked, strict=True):
-        alone = own(one, shelf)
-        assert torch.equal(state.found[0].importance, alone.importance)
-        assert torch.equal(state.found[0].uncertainty, alone.uncertainty)
+    requests = [request_for(network=network, budget=256, seed=seed) for seed in range(2)]
+    requests += [
+        request_for("guided_backprop", network=network, passes=3, seed=3),
+        request_for("relax", network=network, masks=300),
+    ]
+    with ThreadPoolExecutor(len(requests)) as threads:
+        last_states = list(threads.map(lambda asked: list(job_of(encoders, asked).states())[-1], requests))
+    assert [state.end for state in last_states] == ["done"] * len(requests)
+    for state, job_request in zip(last_states, requests, strict=True):
+        alone = explanation_of(job_request, encoders)
+        assert torch.equal(state.explanations[0].importance, alone.importance)
+        assert torch.equal(state.explanations[0].uncertainty, alone.uncertainty)
 
 
-def test_warnings_of_this_package_are_told_to_whom_they_concern(shelf, monkeypatch):
-    def warned(*_, **__):
-        warnings.warn_explicit("rounding decides votes", UserWarning, str(HERE / "engine" / "stream.py"), 1)
+def test_warnings_of_this_package_reach_the_user_whose_job_raised_them(encoders, monkeypatch):
+    own_file = str(PACKAGE_FOLDER / "engine" / "scheduler.py")
+
+    def warn_and_fail(*_, **__):
+        warnings.warn_explicit("rounding decides votes", UserWarning, own_file, 1)
         warnings.warn_explicit("of another library", UserWarning, "elsewhere.py", 1)
         raise RepeatError("enough")
 
-    monkeypatch.setattr(room, "Run", warned)
+    monkeypatch.setattr(job_module, "explain_with_previews", warn_and_fail)
     with warnings.catch_warnings(record=True) as others:
         warnings.simplefilter("always")
-        with routing():
-            last = list(job(shelf, wanted()).states())[-1]
-            warnings.warn_explicit("of nobody's", UserWarning, str(HERE / "engine" / "stream.py"), 1)
+        with routed_warnings():
+            last = list(job_of(encoders, request_for()).states())[-1]
+            warnings.warn_explicit("outside a job", UserWarning, own_file, 1)
     assert last.notes == ("rounding decides votes",)
-    assert [str(one.message) for one in others] == ["of another library", "of nobody's"]
+    assert [str(warning.message) for warning in others] == ["of another library", "outside a job"]

@@ -1,4 +1,4 @@
-"""Results side by side: on one page where they see the same, and in files of their own."""
+"""The pages and files of a job."""
 
 import json
 import re
@@ -8,12 +8,12 @@ import pytest
 from pages import explanation
 
 import repeat_xai as rx
-from repeat_xai.app.job_pages import encoders, pages, save
+from repeat_xai.app.job_pages import encoder_labels, result_pages, save_files
 
 
-def by(name, weights, seed=1, **options):
-    found = explanation(seed, **options)
-    return replace(found, provenance={**found.provenance, "encoder": {"name": name, "weights": weights}})
+def by_encoder(name, weights, seed=1, **options):
+    made = explanation(seed, **options)
+    return replace(made, provenance={**made.provenance, "encoder": {"name": name, "weights": weights}})
 
 
 def titles(page):
@@ -21,32 +21,33 @@ def titles(page):
 
 
 def test_methods_of_one_encoder_share_a_page():
-    both = [by("toy", "a"), by("toy", "a", votes=False)]
-    (page,) = pages(both, so_far=True)
+    both = [by_encoder("toy", "a"), by_encoder("toy", "a", votes=False)]
+    (page,) = result_pages(both, is_preview=True)
     assert titles(page) == ["REPEAT", "RELAX"]
     assert '"facts": ["toy"]' in page
-    assert page.count("so far") == 1
+    assert page.count("preview: ") == 1
 
 
-def test_encoders_that_see_the_same_share_a_page_and_others_do_not():
-    same = [by("toy", "a"), by("other", "b")]
-    (page,) = pages(same, so_far=False)
+def test_encoders_share_a_page_if_they_see_the_same_part_of_the_photo():
+    same = [by_encoder("toy", "a"), by_encoder("other", "b")]
+    (page,) = result_pages(same, is_preview=False)
     assert titles(page) == ["REPEAT · toy", "REPEAT · other"]
-    assert "so far" not in page
-    apart = [by("toy", "a"), by("other", "b", box=(0.0, 0.0, 20.0, 20.0))]
-    assert [titles(page) for page in pages(apart, so_far=False)] == [["REPEAT · toy"], ["REPEAT · other"]]
+    assert "preview: " not in page
+    apart = [by_encoder("toy", "a"), by_encoder("other", "b", box=(0.0, 0.0, 20.0, 20.0))]
+    assert [titles(page) for page in result_pages(apart, is_preview=False)] == [["REPEAT · toy"], ["REPEAT · other"]]
 
 
-def test_weights_tell_encoders_of_one_name_apart():
-    assert encoders([by("toy", "a"), by("toy", "b"), by("other", "a")]) == ["toy, a", "toy, b", "other"]
+def test_encoders_of_one_name_are_labelled_with_their_weights():
+    explanations = [by_encoder("toy", "a"), by_encoder("toy", "b"), by_encoder("other", "a")]
+    assert encoder_labels(explanations) == ["toy, a", "toy, b", "other"]
 
 
 @pytest.mark.parametrize(
-    ("found", "files"),
+    ("explanations", "files"),
     [
-        ([by("toy", "a")], {"maps": "cat.npz", "panel": "cat.png"}),
+        ([by_encoder("toy", "a")], {"maps": "cat.npz", "panel": "cat.png"}),
         (
-            [by("toy", "a"), by("toy", "a", votes=False)],
+            [by_encoder("toy", "a"), by_encoder("toy", "a", votes=False)],
             {
                 "REPEAT: maps": "cat-1.npz",
                 "REPEAT: panel": "cat-1.png",
@@ -56,20 +57,20 @@ def test_weights_tell_encoders_of_one_name_apart():
             },
         ),
         (
-            [by("toy", "a"), by("other", "a")],
+            [by_encoder("toy", "a"), by_encoder("other", "a")],
             {
-                "REPEAT by toy: maps": "cat-1.npz",
-                "REPEAT by toy: panel": "cat-1.png",
-                "REPEAT by other: maps": "cat-2.npz",
-                "REPEAT by other: panel": "cat-2.png",
+                "REPEAT with toy: maps": "cat-1.npz",
+                "REPEAT with toy: panel": "cat-1.png",
+                "REPEAT with other: maps": "cat-2.npz",
+                "REPEAT with other: panel": "cat-2.png",
             },
         ),
     ],
 )
-def test_files_are_named_after_the_photo(tmp_path, found, files):
-    assert {label: path.name for label, path in save(found, tmp_path)} == files
+def test_files_are_named_after_the_photo(tmp_path, explanations, files):
+    assert {label: path.name for label, path in save_files(explanations, tmp_path)} == files
     assert {path.name for path in tmp_path.iterdir()} == set(files.values())
     maps = sorted(tmp_path.glob("*.npz"))
     assert [rx.Explanation.load(path).importance.tolist() for path in maps] == [
-        one.importance.tolist() for one in found
+        explanation.importance.tolist() for explanation in explanations
     ]

@@ -1,42 +1,46 @@
-"""What is asked for, as it is written."""
+"""Requests for explanations."""
 
 import pytest
 
 import repeat_xai as rx
-from repeat_xai.app.job_request import NAMES, Budget, Wanted, knows
+from repeat_xai.app.job_request import METHOD_NAMES, JobRequest, JobSettings, method_label, used_settings
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.settings import Network
 
 
-def test_every_method_on_offer_can_be_asked_for():
+def test_every_method_on_offer_can_be_requested():
     network = Network(name="efficientnet_lite0")
-    made = {name: Wanted(network=network, method=name).explainer for name in NAMES}
-    assert made["repeat"] == rx.Repeat()
-    assert made["relax"] == rx.Relax()
-    assert made["lime"] == rx.Spread(base=rx.Lime())
-    assert made["repeat:lime"] == rx.Repeat(base=rx.Lime(), estimator="exact")
-    assert "repeat:saliency" not in NAMES
+    explainers = {name: JobRequest(network=network, method=name).explainer for name in METHOD_NAMES}
+    assert explainers["repeat"] == rx.Repeat()
+    assert explainers["relax"] == rx.Relax()
+    assert explainers["lime"] == rx.Spread(base=rx.Lime())
+    assert explainers["repeat:lime"] == rx.Repeat(base=rx.Lime(), estimator="exact")
+    assert "repeat:saliency" not in METHOD_NAMES
+
+
+def test_every_method_has_a_label_of_its_own():
+    assert len({method_label(name) for name in METHOD_NAMES}) == len(METHOD_NAMES)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"method": "magic"}, "unknown method 'magic'"),
-        ({"method": "repeat:saliency"}, "Saliency finds the same"),
-        ({"seed": -1}, "seed must be a whole number of at least 0, not -1"),
-        ({"budget": Budget(masks=0)}, "masks must be a whole number of at least 1, not 0"),
-        ({"budget": Budget(repeats=0)}, "repeats must be"),
-        ({"budget": Budget(pool=-1)}, "pool must be"),
-        ({"method": "saliency", "budget": Budget(passes=1)}, "passes must be"),
+        ({"method": "repeat:saliency"}, "Saliency"),
+        ({"seed": -1}, "seed must be"),
+        ({"settings": JobSettings(masks=0)}, "masks must be"),
+        ({"settings": JobSettings(repeats=0)}, "repeats must be"),
+        ({"settings": JobSettings(budget=-1)}, "budget must be"),
+        ({"method": "saliency", "settings": JobSettings(passes=1)}, "passes must be"),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_once(changes, words):
-    with pytest.raises(ConfigurationError, match=words):
-        Wanted(**{"network": Network(name="efficientnet_lite0"), "method": "repeat"} | changes)
+def test_an_invalid_request_is_refused_when_it_is_made(changes, message):
+    with pytest.raises(ConfigurationError, match=message):
+        JobRequest(**{"network": Network(name="efficientnet_lite0"), "method": "repeat"} | changes)
 
 
-def test_only_what_a_method_knows_of_can_be_filled_in():
-    assert knows({"repeat"}, "fast") == (True, True, True, True, False)
-    assert knows({"relax"}, "fast") == (False, False, True, False, False)
-    assert knows({"repeat:lime"}, "fast") == (False, False, False, True, False)
-    assert knows({"relax", "saliency"}, "exact") == (False, False, True, False, True)
+def test_only_settings_that_a_method_uses_are_shown():
+    assert used_settings({"repeat"}, "fast") == (True, True, True, True, False)
+    assert used_settings({"relax"}, "fast") == (False, False, True, False, False)
+    assert used_settings({"repeat:lime"}, "fast") == (False, False, False, True, False)
+    assert used_settings({"relax", "saliency"}, "exact") == (False, False, True, False, True)

@@ -135,7 +135,7 @@ def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_
         (["--masks", "0"], 2, "masks"),
         (["--nonsense"], 2, "nonsense"),
         (["--level", "0.2"], 2, "level"),
-        (["--pool-size", "many"], 2, "pool-size must be auto or a whole number"),
+        (["--budget", "many"], 2, "pool-size must be auto or a whole number"),
         (["--tolerance", "0"], 2, "tolerance"),
         (["--protocol", "paper", "--size", "64"], 2, "--protocol paper shows encoders 224×224 pixels"),
         (["--out", "taken"], 1, "taken"),
@@ -228,7 +228,7 @@ def interrupt(*_, **__):
 
 def test_every_option_reaches_the_method(photo, tmp_path, monkeypatch, capsys):
     options = ["--encoder", "timm:vit_tiny_patch16_224", "--weights", "random", "--pool", "avg", "--size", 64]
-    options += ["--estimator", "exact", "--pool-size", 300, "--tolerance", 0.5]
+    options += ["--estimator", "exact", "--budget", 300, "--tolerance", 0.5]
     options += ["--masks", 5, "--repeats", 3, "--threshold", "li", "--votes", "binary", "--similarity", "rbf"]
     options += ["--cells", 4, "--keep", 0.6, "--mask-style", "rise", "--level", 0.8, "--seed", 7, "--device", "cpu"]
     assert run_here(monkeypatch, capsys, "explain", photo, "--out", tmp_path / "out", *options)[0] == 0

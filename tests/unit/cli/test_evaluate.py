@@ -10,7 +10,7 @@ from command import run_here
 from skimage import data
 
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
 FEW = ["--masks", 16, "--repeats", 2, "--encoder", "torchvision:squeezenet1_1=random", "--device", "cpu"]
 FEW += ["--protocol", "encoder", "--size", 64]
@@ -59,7 +59,7 @@ def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, r
     } <= names
     assert "2 repeats, 16 masks, exact; 10 passes of other methods" in (out / "evaluation.md").read_text()
     table = numbers(out / "evaluation.csv")
-    rows = [row for row in Store(out / "rows").rows().values() if "cats" in row.dataset and row.method == "Relax"]
+    rows = [row for row in RowStore(out / "rows").rows().values() if "cats" in row.dataset and row.method == "Relax"]
     trained = [row.scores["complexity.importance"] for row in rows if "randomised" not in row.setting]
     assert float(table["relax", "complexity (I)"]["mean"]) == pytest.approx(sum(trained) / 5, abs=1e-12)
     assert table["repeat", "complexity (I)"]["p"]
@@ -93,20 +93,29 @@ def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path)
     assert (status, "1 of 5 rows to make" in said.err) == (0, True)
 
 
+def test_the_page_lists_images_that_failed_and_no_folder_of_the_machine(cats, evaluate, tmp_path):
+    (cats / "bad.png").write_text("not a picture")
+    assert evaluate("--dataset", cats)[0] == 1
+    text = (tmp_path / "out" / "index.html").read_text()
+    listed = text[text.index('<details id="failures">') :]
+    assert '<th scope="row">bad.png</th><td>cats</td>' in listed
+    assert str(tmp_path) not in text
+
+
 def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
     asked = ("--dataset", cats, "--methods", "repeat")
     assert evaluate(*asked, "--images", 2)[0] == 0
     status, said = evaluate(*asked, "--images", 2, "--maps")
     assert (status, "2 of 2 rows to make" in said.err) == (0, True)
     kept = MapStore(tmp_path / "out/maps.zarr")
-    rows = Store(tmp_path / "out/rows").rows()
+    rows = RowStore(tmp_path / "out/rows").rows()
     for key, row in rows.items():
         uncertainty = kept.read(key).maps["uncertainty"]
         assert float(uncertainty.astype("float64").mean()) == pytest.approx(row.scores["mean.uncertainty"], abs=1e-9)
     (cats / "more.png").write_bytes((cats / "0.png").read_bytes())
     status, said = evaluate(*asked, "--maps")
     assert (status, "4 of 6 rows to make" in said.err) == (0, True)
-    for key in Store(tmp_path / "out/rows").rows():
+    for key in RowStore(tmp_path / "out/rows").rows():
         kept.read(key)
 
 
@@ -117,7 +126,7 @@ def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
         (["--metrics", "ood"], "ood: compares datasets; say which by --against"),
         (["--baseline", "lime"], "unknown baseline 'lime'"),
         (["--images", 9], "has 5 images, not 9"),
-        (["--metrics", "pointing_game"], "has no masks of what is to be found"),
+        (["--metrics", "pointing_game"], "has no segmentations"),
         (["--metrics", "poison", "--against", "."], "poison needs --dataset cifar10"),
         (["--metrics", "poison", "--against", "cifar10+tap"], "poison needs --dataset cifar10"),
         (["--aggregate", "most", "--metrics", "ood", "--against", "."], "unknown aggregate 'most'"),
@@ -141,3 +150,30 @@ def test_every_further_metric_has_its_numbers(cats, evaluate, tmp_path):
     for title in ("deletion (I)", "insertion (I)", "local lipschitz (I)"):
         assert float(table["relax", title]["mean"]) > 0
     assert table["relax", "deletion (I), 2 runs"]["images"] == "2"
+
+
+def test_metrics_of_the_encoder_run_by_name(cats, evaluate, tmp_path):
+    options = ["--dataset", cats, "--images", 1, "--metrics", "mprt,max_sensitivity,calibration", "--draws", 2]
+    status, said = evaluate(*options)
+    assert status == 0, said.err
+    table = numbers(tmp_path / "out/evaluation.csv")
+    for method in ("repeat", "relax"):
+        for title in ("mprt (I)", "mprt (U)", "max sensitivity (I)"):
+            assert table[method, title]["images"] == "1", (method, title)
+        assert -1 <= float(table[method, "mprt (I)"]["mean"]) <= 1
+        assert float(table[method, "max sensitivity (I)"]["mean"]) > 0
+    for line in ("repeat", "repeat, binary votes"):
+        assert 0 < float(table[line, "calibration (votes)"]["mean"]) < 1
+    assert table["relax", "calibration (votes)"]["mean"] == "", "RELAX casts no votes"
+    assert {row.measure for row in RowStore(tmp_path / "out/rows").rows().values()} == {"EncoderScores"}
+    assert "0 of 5 rows to make" in evaluate(*options)[1].err
+
+
+def test_a_metric_of_votes_is_refused_where_no_method_votes(cats, evaluate):
+    status, said = evaluate("--dataset", cats, "--metrics", "calibration", "--methods", "relax")
+    assert (status, "votes" in said.err, len(said.err.splitlines())) == (2, True, 1)
+
+
+def test_a_metric_that_randomises_weights_is_refused_for_onnx_files(cats, evaluate):
+    status, said = evaluate("--dataset", cats, "--metrics", "mprt", "--encoder", "onnx:a.onnx")
+    assert (status, "mprt" in said.err, "ONNX" in said.err) == (2, True, True)

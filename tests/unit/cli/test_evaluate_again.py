@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from command import run_here
-from crews import network, pictures
+from small_work import network, pictures
 
 import repeat_xai as rx
 from repeat_xai.encoders.calls import metering
 from repeat_xai.experiments import making_rows as run
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row_store import Store
-from repeat_xai.metrics import METRICS, Metric, complexity
+from repeat_xai.experiments.store.row_store import RowStore
+from repeat_xai.metrics import METRICS, MapMetric, complexity
 
 IMAGES = 4
 
@@ -38,13 +38,13 @@ def evaluate(monkeypatch, capsys, tmp_path, photos):
 
 
 def register(monkeypatch, name, function=lambda maps: maps.amax((-2, -1))):
-    metric = Metric(name=name, better="neither", needs="maps", citation="", section="", function=function)
+    metric = MapMetric(name=name, better="neither", function=function)
     monkeypatch.setitem(METRICS, name, metric)
 
 
 def scores(tmp_path):
     """Return the scores of every image by its name."""
-    return {row.image: dict(row.scores) for row in Store(tmp_path / "out/rows").rows().values()}
+    return {row.image: dict(row.scores) for row in RowStore(tmp_path / "out/rows").rows().values()}
 
 
 def test_a_metric_registered_later_is_computed_for_rows_that_are_there(evaluate, monkeypatch, tmp_path):
@@ -67,7 +67,7 @@ def test_a_metric_registered_later_is_computed_from_stored_maps_without_the_enco
     register(monkeypatch, "largest")
     status, said, calls = evaluate("--metrics", "largest")
     assert (status, f"{IMAGES} of {IMAGES} rows to make" in said, calls) == (0, True, 0)
-    for key, row in Store(tmp_path / "out/rows").rows().items():
+    for key, row in RowStore(tmp_path / "out/rows").rows().items():
         maps = MapStore(tmp_path / "out/maps.zarr").read(key).maps
         assert row.scores["largest.importance"] == maps["importance"].max()
         assert row.scores["largest.uncertainty"] == maps["uncertainty"].max()
@@ -117,7 +117,7 @@ def test_content_that_changes_while_time_and_size_stay_is_noticed_where_asked(ev
     (image,) = set(scores(tmp_path)) - before
     assert image.startswith(larger.name)
     encoder = network(tmp_path).load("cpu")
-    fresh = rx.Relax(masks=16).explain(encoder, rx.load_image(larger, encoder), seed=0)
+    fresh = rx.Relax(masks=16)(encoder, rx.load_image(larger, encoder), seed=0)
     assert scores(tmp_path)[image]["complexity.importance"] == pytest.approx(complexity(fresh.importance).item(), abs=0)
 
 
@@ -137,7 +137,7 @@ def test_rows_that_vanish_while_a_run_goes_on_are_missed_at_its_end(evaluate, mo
             shutil.rmtree(tmp_path / "out/rows")
         return maps.amax((-2, -1))
 
-    monkeypatch.setattr(run, "EVERY", -1.0)
+    monkeypatch.setattr(run, "SECONDS_PER_FILE", -1.0)
     register(monkeypatch, "largest", removing)
     status, said, _ = evaluate("--metrics", "largest")
     assert status == 1

@@ -19,7 +19,7 @@ from repeat_xai.cli import ending_as_by_ctrl_c, interrupt, main
 from repeat_xai.cli.commands import COMMANDS
 from repeat_xai.cli.explain_progress import interruptible
 from repeat_xai.cli.help_examples import EXAMPLES
-from repeat_xai.experiments.executors.ray_cluster import uninterrupted
+from repeat_xai.experiments.executors.ray_cluster import interrupts_deferred
 
 COMMAND = str(Path(sys.executable).parent / "repeat-xai")
 QUICK = ["--estimator", "exact", "--masks", "6", "--repeats", "2", *SMALL]
@@ -208,13 +208,13 @@ def test_whoever_handles_a_request_to_end_in_python_keeps_it(signals):
 def test_an_interrupt_is_put_off_while_ray_starts_and_the_second_one_is_heeded(signals):
     signal.signal(signal.SIGTERM, interrupt)
     reached = []
-    with pytest.raises(KeyboardInterrupt), uninterrupted():
+    with pytest.raises(KeyboardInterrupt), interrupts_deferred():
         os.kill(os.getpid(), signal.SIGTERM)
         reached.append("the end")
     assert reached == ["the end"]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
     signal.signal(signal.SIGTERM, interrupt)
-    with pytest.raises(KeyboardInterrupt), uninterrupted():
+    with pytest.raises(KeyboardInterrupt), interrupts_deferred():
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
         reached.append("not here")

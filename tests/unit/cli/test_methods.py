@@ -9,6 +9,7 @@ from command import SMALL, run_here
 
 import repeat_xai as rx
 from repeat_xai.methods.method_names import METHODS
+from repeat_xai.metrics import KINDS, METRICS
 from repeat_xai.output import figures as plot
 
 FEW = ["--estimator", "exact", "--masks", 6, "--repeats", 2, "--passes", 2, "--samples", 12]
@@ -31,7 +32,11 @@ def test_methods_are_listed_with_what_they_need_and_cost(monkeypatch, capsys):
 def test_metrics_are_listed(monkeypatch, capsys):
     status, said = run_here(monkeypatch, capsys, "list", "metrics")
     assert status == 0
-    assert said.out.splitlines()[1].split() == ["complexity", "lower", "maps", "Bhatt", "et", "al.", "2020"]
+    lines = {line.split()[0]: line.split() for line in said.out.splitlines() if line}
+    assert set(METRICS) <= set(lines)
+    for name, needs in (("complexity", "map"), ("pointing_game", "segmentation"), ("mprt", "weights")):
+        assert lines[name][1:3] == [METRICS[name].better, needs]
+    assert said.out.splitlines().count("") == 2 * len(KINDS) - 1, "a block for each kind"
 
 
 @pytest.mark.parametrize("name", METHODS)

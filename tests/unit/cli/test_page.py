@@ -62,7 +62,7 @@ def test_an_interrupted_page_leaves_nothing_of_itself(run, tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(folder, "html", interrupted)
+        broken.setattr(folder, "page_html", interrupted)
         status, said = run(command=command)
     assert status == 130
     assert said.err == "repeat-xai: interrupted; run the same command again to go on\n"

@@ -1,15 +1,17 @@
-"""Chunks change nothing, and encoders that misbehave are told so in one line."""
+"""The size of a batch changes no result, and an encoder that misbehaves is refused in one line."""
 
 import pytest
 import torch
 from torch import nn
 
 import repeat_xai as rx
+from repeat_xai.errors import ConfigurationError, EncoderError
 
-SMALL = rx.Relax(masks=60)
+RELAX = rx.Relax(masks=60)
 
 
 def explain(module, pixels=None, **options):
+    """Return an explanation by a small REPEAT over RELAX with these options, of random pixels unless some are given."""
     encoder = rx.load_encoder(module)
     generator = torch.Generator().manual_seed(0)
     image = rx.load_image(torch.randn(3, 24, 24, generator=generator) if pixels is None else pixels, encoder)
@@ -17,32 +19,34 @@ def explain(module, pixels=None, **options):
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 59, 60, 61, 1000])
-def test_results_do_not_change_with_the_chunk(encoder, image, chunk):
-    method = rx.Repeat(estimator="exact", base=SMALL, repeats=3)
-    chunked = rx.Repeat(estimator="exact", base=rx.Relax(masks=60, chunk=chunk), repeats=3)
-    whole, parts = method(encoder, image, seed=5), chunked(encoder, image, seed=5)
-    torch.testing.assert_close(parts.importance, whole.importance, atol=1e-6, rtol=0)
-    torch.testing.assert_close(parts.uncertainty, whole.uncertainty, atol=1e-6, rtol=0)
-    assert torch.equal(parts.vote_share, whole.vote_share)
+def test_results_do_not_depend_on_the_batch_size(encoder, image, chunk):
+    method = rx.Repeat(estimator="exact", base=RELAX, repeats=3)
+    in_chunks = rx.Repeat(estimator="exact", base=rx.Relax(masks=60, chunk=chunk), repeats=3)
+    expected, explanation = method(encoder, image, seed=5), in_chunks(encoder, image, seed=5)
+    torch.testing.assert_close(explanation.importance, expected.importance, atol=1e-6, rtol=0)
+    torch.testing.assert_close(explanation.uncertainty, expected.uncertainty, atol=1e-6, rtol=0)
+    assert torch.equal(explanation.vote_share, expected.vote_share)
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_does_not(encoder, image):
-    method = rx.Repeat(estimator="exact", base=SMALL, repeats=3)
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(encoder, image):
+    method = rx.Repeat(estimator="exact", base=RELAX, repeats=3)
     first, second, other = (method(encoder, image, seed=seed) for seed in (5, 5, 6))
     assert torch.equal(first.importance, second.importance)
     assert torch.equal(first.uncertainty, second.uncertainty)
     assert not torch.equal(first.importance, other.importance)
 
 
-def test_what_was_asked_before_changes_nothing(encoder, image):
+def test_results_do_not_depend_on_what_was_run_before(encoder, image):
     torch.manual_seed(0)
-    first = SMALL(encoder, image, seed=1)
+    first = RELAX.importance(encoder, image, seed=1)
     torch.rand(17)
-    SMALL(encoder, image, seed=2)
-    assert torch.equal(SMALL(encoder, image, seed=1), first)
+    RELAX(encoder, image, seed=2)
+    assert torch.equal(RELAX.importance(encoder, image, seed=1), first)
 
 
 class Returns(nn.Module):
+    """An encoder that returns what a function makes of its images."""
+
     def __init__(self, make):
         super().__init__()
         self.make = make
@@ -65,108 +69,118 @@ def fail(_):
         (lambda x: x.mean((2, 3))[:0], r"returns \[0, 3\]"),
         (lambda x: (x.mean((2, 3)),), "returns tuple"),
         (lambda x: x.mean((2, 3)).long(), "int64"),
-        (fail, "fails on a batch of 21×3×24×24: the coil is broken$"),
+        (fail, "batch of 21×3×24×24: the coil is broken$"),
     ],
     ids=["nan", "constant", "feature map", "scalar", "no codes", "tuple", "integers", "raises"],
 )
-def test_misbehaving_encoders(make, message):
-    with pytest.raises(rx.RepeatError, match=message) as caught:
+def test_an_encoder_that_misbehaves_is_refused_in_one_line(make, message):
+    with pytest.raises(EncoderError, match=message) as refusal:
         explain(Returns(make))
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(refusal.value)
 
 
-def test_nan_that_comes_only_under_a_mask_is_caught():
-    with pytest.raises(rx.RepeatError, match="NaN"):
+def test_nan_in_a_later_batch_is_refused():
+    with pytest.raises(EncoderError, match="NaN"):
         explain(Returns(lambda x: x.mean((2, 3)) / (len(x) == 10)), chunk=10)
 
 
-def test_a_code_of_the_whole_image_that_is_infinite_is_caught():
-    """Though each masked copy's is fine, and the kernel makes a number of it."""
-    whole = torch.full((3, 24, 24), 2.0)
-    with pytest.raises(rx.RepeatError, match="infinite codes"):
-        explain(Returns(lambda x: x.mean((2, 3)) / (x.mean((2, 3)) < 2)), pixels=whole, similarity=rx.Rbf())
+def test_an_infinite_code_of_the_whole_image_is_refused():
+    """It is refused although the codes of all masked copies are finite, and so is the kernel of an infinite code."""
+    pixels = torch.full((3, 24, 24), 2.0)
+    with pytest.raises(EncoderError, match="infinite codes"):
+        explain(Returns(lambda x: x.mean((2, 3)) / (x.mean((2, 3)) < 2)), pixels=pixels, similarity=rx.Rbf())
 
 
 def test_a_blank_image_is_refused(network):
-    with pytest.raises(rx.RepeatError, match="blank"):
+    with pytest.raises(EncoderError, match="blank"):
         explain(network, pixels=torch.zeros(3, 24, 24))
 
 
-def test_the_wrong_number_of_channels(network):
-    with pytest.raises(rx.RepeatError, match="fails on a batch of 21×1×24×24"):
+def test_an_image_with_the_wrong_number_of_channels_is_refused(network):
+    with pytest.raises(EncoderError, match="21×1×24×24"):
         explain(network, pixels=torch.randn(1, 24, 24))
 
 
-def test_a_blank_image_is_refused_by_a_real_encoder_too():
+def test_a_blank_image_is_refused_by_a_trained_encoder():
     """Rounding that differs with the batch must not pass for importance."""
     encoder = rx.load_encoder("efficientnet_lite0")
     image = rx.load_image(torch.zeros(3, 64, 64), encoder)
-    with pytest.raises(rx.RepeatError, match="blank"):
+    with pytest.raises(EncoderError, match="blank"):
         rx.Relax(masks=20)(encoder, image, seed=0)
 
 
 def test_masks_that_keep_nothing_are_refused(network):
-    with pytest.raises(rx.RepeatError, match="keep too little"):
+    with pytest.raises(EncoderError, match="keep too little"):
         explain(network, grid=rx.Grid(keep=1e-9))
 
 
-def test_an_encoder_that_works_in_place_leaves_the_image_alone():
+def test_an_encoder_that_works_in_place_does_not_change_the_image():
     torch.manual_seed(0)
     pixels = torch.randn(3, 24, 24)
-    plain, in_place = nn.Flatten(), nn.Sequential(nn.ReLU(inplace=True), nn.Flatten())
     before = pixels.clone()
-    found = explain(in_place, pixels=pixels)
+    explanation = explain(nn.Sequential(nn.ReLU(inplace=True), nn.Flatten()), pixels=pixels)
     assert torch.equal(pixels, before)
-    expected = explain(nn.Sequential(nn.ReLU(), plain), pixels=pixels)
-    assert torch.equal(found.importance, expected.importance)
+    expected = explain(nn.Sequential(nn.ReLU(), nn.Flatten()), pixels=pixels)
+    assert torch.equal(explanation.importance, expected.importance)
 
 
 @pytest.mark.parametrize(
-    ("kernel", "message"),
+    ("kernel", "error", "message"),
     [
-        (lambda code, codes: (codes @ code) * torch.nan, "NaN"),
-        (lambda code, codes: (codes @ code)[:, None], r"\[20, 1\] for 20 codes"),
-        (lambda code, codes: (codes @ code).numpy(), "ndarray"),
+        (lambda code, codes: (codes @ code) * torch.nan, EncoderError, "NaN"),
+        (lambda code, codes: (codes @ code)[:, None], ConfigurationError, r"\[20, 1\] for 20 codes"),
+        (lambda code, codes: (codes @ code).numpy(), ConfigurationError, "ndarray"),
     ],
 )
-def test_similarities_that_are_none(network, kernel, message):
-    with pytest.raises(rx.RepeatError, match=message):
+def test_a_kernel_that_gives_no_number_for_a_code_is_refused(network, kernel, error, message):
+    with pytest.raises(error, match=message):
         explain(network, similarity=kernel)
 
 
-def test_any_function_is_a_similarity(network):
-    mine = explain(network, similarity=lambda code, codes: (codes @ code).float())
-    torch.testing.assert_close(mine.importance, explain(network, similarity=rx.Linear()).importance)
+def test_any_function_of_codes_is_a_kernel(network):
+    explanation = explain(network, similarity=lambda code, codes: (codes @ code).float())
+    torch.testing.assert_close(explanation.importance, explain(network, similarity=rx.Linear()).importance)
 
 
-def test_an_encoder_of_ones_own_is_counted(encoder, image):
-    class Own:
-        name, weights, pool = "own", "none", "none"
-        preprocessing, device, dtype = encoder.preprocessing, encoder.device, encoder.dtype
+def own_encoder(encoder, **attributes):
+    """Return a user's encoder, which has only what the protocol asks for, with these further class attributes."""
+    attributes |= {
+        "name": "own",
+        "weights": "none",
+        "pool": "none",
+        "preprocessing": encoder.preprocessing,
+        "device": encoder.device,
+        "dtype": encoder.dtype,
+        "__call__": lambda self, images: images.mean((2, 3)),
+    }
+    return type("Own", (), attributes)()
 
-        def __call__(self, images):
-            return images.mean((2, 3))
 
-    assert rx.Relax(masks=9).explain(Own(), image, seed=0).provenance["encoder_calls"] == 10
+@pytest.mark.parametrize(
+    "attributes", [{}, {"__hash__": None}, {"__slots__": ()}], ids=["plain", "unhashable", "slots"]
+)
+def test_an_encoder_needs_no_more_than_the_protocol_asks_for(encoder, image, attributes):
+    explanation = rx.Relax(masks=9)(own_encoder(encoder, **attributes), image, seed=0)
+    assert explanation.provenance["encoder_calls"] == 10
 
 
 def test_calls_are_counted(encoder, image):
-    made = rx.Repeat(estimator="exact", base=rx.Relax(masks=20, chunk=7), repeats=3)(encoder, image, seed=0).provenance
-    assert made["encoder_calls"] == 3 * 20 + 1
-    assert rx.Relax(masks=9).explain(encoder, image, seed=0).provenance["encoder_calls"] == 10
+    method = rx.Repeat(estimator="exact", base=rx.Relax(masks=20, chunk=7), repeats=3)
+    assert method(encoder, image, seed=0).provenance["encoder_calls"] == 3 * 20 + 1
+    assert rx.Relax(masks=9)(encoder, image, seed=0).provenance["encoder_calls"] == 10
 
 
-class Narrow(nn.Module):
-    """Has memory for so many images at once, and says so as torch, the host's allocator or ONNX Runtime would."""
+class LittleMemory(nn.Module):
+    """Fails on larger batches as torch, the host's allocator or ONNX Runtime would for lack of memory."""
 
-    def __init__(self, body, most, failure):
+    def __init__(self, body, max_images, failure):
         super().__init__()
-        self.body, self.most, self.failure = body, most, failure
-        self.seen = []
+        self.body, self.max_images, self.failure = body, max_images, failure
+        self.batches = []
 
     def forward(self, images):
-        self.seen.append(len(images))
-        if len(images) > self.most:
+        self.batches.append(len(images))
+        if len(images) > self.max_images:
             raise self.failure
         return self.body(images)
 
@@ -183,47 +197,33 @@ class Narrow(nn.Module):
 @pytest.mark.parametrize("estimator", ["exact", "fast"])
 def test_too_little_memory_halves_the_batch_and_changes_nothing(network, image, estimator, failure):
     network = network.double()
-    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=300), repeats=2, pool=256)
-    plenty = method(rx.load_encoder(network), image, seed=0)
-    narrow = Narrow(network, 9, failure)
-    found = method(rx.load_encoder(narrow), image, seed=0)
-    torch.testing.assert_close(found.importance, plenty.importance, atol=1e-12, rtol=0)
-    assert narrow.seen[:2] == [2, 2]  # whether it is steady
-    done = sum(n for n in narrow.seen[2:] if n <= 9)
-    assert found.provenance["encoder_calls"] == plenty.provenance["encoder_calls"] == done
-    tried = [n for n in narrow.seen if n > 9]
-    assert tried == sorted(tried, reverse=True)
-    assert len(tried) <= 8
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=300), repeats=2, budget=256)
+    expected = method(rx.load_encoder(network), image, seed=0)
+    module = LittleMemory(network, 9, failure)
+    explanation = method(rx.load_encoder(module), image, seed=0)
+    torch.testing.assert_close(explanation.importance, expected.importance, atol=1e-12, rtol=0)
+    assert module.batches[:2] == [2, 2]  # from the check that the encoder is steady
+    encoded = sum(images for images in module.batches[2:] if images <= 9)
+    assert explanation.provenance["encoder_calls"] == expected.provenance["encoder_calls"] == encoded
+    too_large = [images for images in module.batches if images > 9]
+    assert too_large == sorted(too_large, reverse=True)
+    assert len(too_large) <= 8
 
 
-def test_no_memory_for_a_single_image(network, image):
-    with pytest.raises(rx.RepeatError, match=r"out of memory on a single image of 3×24×20") as caught:
-        SMALL(rx.load_encoder(Narrow(network, 0, MemoryError())), image, seed=0)
-    assert "\n" not in str(caught.value)
+def test_too_little_memory_for_a_single_image_is_said_in_one_line(network, image):
+    with pytest.raises(EncoderError, match=r"out of memory on a single image of 3×24×20") as refusal:
+        RELAX(rx.load_encoder(LittleMemory(network, 0, MemoryError())), image, seed=0)
+    assert "\n" not in str(refusal.value)
 
 
-def test_a_module_that_looks_at_its_memory_runs_as_it_is():
+def test_a_module_that_views_its_memory_is_run_in_its_own_layout():
     class Viewing(nn.Module):
         def __init__(self):
             super().__init__()
             self.conv = nn.Conv2d(3, 4, 3)
 
         def forward(self, images):
-            found = self.conv(images)
-            return found.view(len(found), -1)
+            features = self.conv(images)
+            return features.view(len(features), -1)
 
     assert explain(Viewing()).importance.isfinite().all()
-
-
-@pytest.mark.parametrize("kind", ["unhashable", "slots"])
-def test_an_encoder_of_ones_own_need_be_no_more_than_the_protocol_says(encoder, image, kind):
-    class Own:
-        __slots__ = () if kind == "slots" else ("__dict__",)
-        __hash__ = None if kind == "unhashable" else object.__hash__
-        name, weights, pool = "own", "none", "none"
-        preprocessing, device, dtype = encoder.preprocessing, encoder.device, encoder.dtype
-
-        def __call__(self, images):
-            return images.mean((2, 3))
-
-    assert rx.Relax(masks=9).explain(Own(), image, seed=0).provenance["encoder_calls"] == 10

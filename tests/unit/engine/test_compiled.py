@@ -1,4 +1,7 @@
-"""Masking and encoding as one compiled graph: in a process of its own, for the graph cannot hold checks of types."""
+"""Masking and encoding are compiled as one graph.
+
+The test runs in a process of its own, without the type checks of the other tests, which cannot be compiled.
+"""
 
 import shutil
 import subprocess
@@ -20,7 +23,7 @@ name = "efficientnet_lite0" if device == "cuda" else torch.nn.Sequential(
 options = {"device": device, "precision": "float32", "size": size}
 compiled, plain = (rx.load_encoder(name, runtime=runtime, **options) for runtime in ("compiled", "torch"))
 images = [rx.load_image(photo(), plain) for photo in (data.chelsea, data.coffee, data.rocket)]
-method = rx.Repeat(base=rx.Relax(masks=100, chunk=96), pool=256)
+method = rx.Repeat(base=rx.Relax(masks=100, chunk=96), budget=256)
 for a, b in zip(method.stream(compiled, images, seed=0), method.stream(plain, images, seed=0), strict=True):
     assert a.provenance["ran"]["runtime"] == "compiled", a.provenance["ran"]
     assert a.provenance["ran"]["prepared_seconds"] > 0.5

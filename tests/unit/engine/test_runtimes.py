@@ -1,4 +1,4 @@
-"""What is made ready for an encoder is forgotten when its weights change."""
+"""Whatever is remembered of an encoder is forgotten when its weights change."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from repeat_xai.engine.runtimes import _fingerprint
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_a_fingerprint_changes_with_any_weight(dtype):
+def test_the_fingerprint_changes_with_any_weight_and_with_their_order(dtype):
     module = nn.Linear(300, 300, dtype=dtype)
     module.register_buffer("odd", torch.tensor([torch.inf, -torch.inf, torch.nan]))
     before = _fingerprint(module)

@@ -1,7 +1,7 @@
-"""Work for executors: pictures in a folder, and one who knows what their rows are called."""
+"""Work for executors: pictures in a folder, and a worker that names their rows."""
 
 import pytest
-from crews import PICTURES, work_in
+from small_work import PICTURES, work_in
 
 from repeat_xai.experiments.worker import Worker
 

@@ -6,24 +6,25 @@ from pathlib import Path
 
 import pytest
 import torch
-from rows import found, row
+from stores import row, rows_of
+from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.experiments.columns import Case, Emprt, Mean, OverRuns
+from repeat_xai.experiments.columns import NOTHING, Case, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import Detection, Poison
-from repeat_xai.experiments.measures import Codes, Maps, Robustness, maps_of, scored
+from repeat_xai.experiments.measures import Codes, EncoderScores, MapScores, Subject, score_maps
 from repeat_xai.experiments.settings import Network, Setting
-from repeat_xai.methods.once import Once
-from repeat_xai.metrics import METRICS
+from repeat_xai.metrics import METRICS, EncoderMetric, map_metrics
 from repeat_xai.metrics.detection import mixture, quality
+from repeat_xai.types import Task
 
-NEED_MASKS = tuple(name for name, metric in METRICS.items() if metric.needs == "masks")
+NEED_SEGMENTATIONS = tuple(name for name, metric in map_metrics().items() if metric.needs == "segmentation")
 CASE = Case(Setting(dataset="known", method=rx.Relax()))
 BINARY = CASE._replace(votes="binary")
 
 
 def test_a_mean_is_of_what_is_defined_and_counts_the_rest():
-    rows = found({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
+    rows = rows_of({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
     cell = Mean(metric="complexity").cell(CASE, rows)
     assert (cell.mean, cell.images, cell.undefined) == (1.5, 2, 2)
     assert Mean(metric="complexity").better == "lower"
@@ -31,7 +32,7 @@ def test_a_mean_is_of_what_is_defined_and_counts_the_rest():
 
 def test_binary_votes_are_read_from_the_share_of_votes():
     scores = {"complexity.uncertainty": 9.0, "complexity.vote_variance": 5.0}
-    rows = found({("known", False, 0): [scores] * 3})
+    rows = rows_of({("known", False, 0): [scores] * 3})
     column = Mean(metric="complexity", of="uncertainty")
     assert (column.cell(CASE, rows).mean, column.cell(BINARY, rows).mean) == (9.0, 5.0)
 
@@ -40,7 +41,7 @@ def test_emprt_is_the_relative_change_image_by_image():
     trained, random = (
         [{"resolved_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
     )
-    rows = found({("known", False, 0): trained, ("known", True, 0): random})
+    rows = rows_of({("known", False, 0): trained, ("known", True, 0): random})
     assert Emprt().values(CASE, rows)[:2].tolist() == [0.5, -0.25]
     assert Emprt().cell(CASE, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
         "mean": 0.125, "deviation": 0, "low": 0, "high": 0, "images": 2, "undefined": 1,
@@ -60,7 +61,7 @@ def two():
         ("known", False, 0): values("mean.uncertainty", known),
         ("other", False, 0): values("mean.uncertainty", unknown),
     }
-    return known.double(), unknown.double(), found(sets)
+    return known.double(), unknown.double(), rows_of(sets)
 
 
 @pytest.mark.parametrize("by", ["auroc", "aupr", "fpr95"])
@@ -81,12 +82,12 @@ def test_the_posterior_is_that_of_the_mixture_of_both(two):
 
 def test_too_few_images_or_none_give_no_number_and_no_error():
     sets = {("known", False, 0): values("mean.uncertainty", [1.0]), ("other", False, 0): [None, None]}
-    cell = Detection(against="other").cell(CASE, found(sets))
+    cell = Detection(against="other").cell(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (None, 0, 2)
     sets["other", False, 0] = values("mean.uncertainty", [2.0])
-    assert Detection(against="other", by="posterior").cell(CASE, found(sets)).mean is None
-    assert Poison(against="other", share=0.5).cell(CASE, found(sets)).mean is None
-    assert Detection(against="other").cell(CASE, found(sets)).mean == 1.0
+    assert Detection(against="other", by="posterior").cell(CASE, rows_of(sets)).mean is None
+    assert Poison(against="other", share=0.5).cell(CASE, rows_of(sets)).mean is None
+    assert Detection(against="other").cell(CASE, rows_of(sets)).mean == 1.0
 
 
 def test_codes_are_judged_against_the_first_half_of_the_known():
@@ -118,14 +119,14 @@ def test_poison_is_found_by_the_map_the_line_is_about():
         ("cifar10+x", False, 0): [{"mean.uncertainty": v + 100.0, "mean.importance": float(v)} for v in range(20)],
     }
     column = Poison(against="cifar10+x", share=0.5)
-    assert column.cell(CASE, found(sets)).mean == 1.0
-    assert column.cell(CASE._replace(of="importance"), found(sets)).mean < 0.9
+    assert column.cell(CASE, rows_of(sets)).mean == 1.0
+    assert column.cell(CASE._replace(of="importance"), rows_of(sets)).mean < 0.9
     assert column.title == "50%"
 
 
 def test_over_runs_is_the_mean_and_deviation_of_the_runs_means():
     sets = {("known", False, seed): values("complexity.importance", [v, v + 2]) for seed, v in ((0, 1), (1, 2), (2, 6))}
-    cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, found(sets))
+    cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
     assert cell.deviation == pytest.approx(math.sqrt(7))
 
@@ -134,10 +135,10 @@ def test_over_runs_counts_what_failed_in_any_and_says_nothing_if_one_is_missing(
     column = OverRuns(column=Mean(metric="complexity"), runs=3)
     sets = {("known", False, seed): values("complexity.importance", [seed, seed]) for seed in range(3)}
     sets["known", False, 2][0] = None
-    cell = column.cell(CASE, found(sets))
+    cell = column.cell(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (1.0, 1, 1)
     sets["known", False, 1] = [None, None]
-    cell = column.cell(CASE, found(sets))
+    cell = column.cell(CASE, rows_of(sets))
     assert (cell.mean, cell.deviation, cell.undefined) == (None, None, 3)
 
 
@@ -145,35 +146,32 @@ def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):
     explanation = rx.Repeat(estimator="exact", repeats=4, base=rx.Relax(masks=40))(encoder, image, seed=0)
     mask = torch.zeros(24, 20, dtype=torch.bool)
     mask[4:12, 10:18] = True
-    scores = scored(maps_of(explanation), mask)
+    scores = score_maps(explanation.maps, mask)
     share = explanation.vote_share
     assert scores["complexity.importance"] == rx.metrics.complexity(explanation.importance).item()
     assert scores["complexity.vote_variance"] == rx.metrics.complexity(share * (1 - share)).item()
     assert scores["pointing_game.importance"] == rx.metrics.pointing_game(explanation.importance, mask).item()
     assert scores["mean.uncertainty"] == pytest.approx(explanation.uncertainty.double().mean().item(), abs=1e-12)
-    without_mask = scored(maps_of(explanation), None)
+    without_mask = score_maps(explanation.maps, None)
     assert without_mask.keys() == scores.keys()
-    assert all(math.isnan(value) == name.startswith(NEED_MASKS) for name, value in without_mask.items())
+    assert all(math.isnan(value) == name.startswith(NEED_SEGMENTATIONS) for name, value in without_mask.items())
 
 
 def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
-    explanation = rx.Relax(masks=40).explain(encoder, image, seed=0)
-    assert scored(maps_of(explanation), None)["resolved_entropy.importance"] > 3
+    explanation = rx.Relax(masks=40)(encoder, image, seed=0)
+    assert score_maps(explanation.maps, None)["resolved_entropy.importance"] > 3
     flat = replace(explanation, importance=1 - 1e-6 * explanation.importance)
-    assert math.isnan(scored(maps_of(flat), None)["resolved_entropy.importance"])
+    assert math.isnan(score_maps(flat.maps, None)["resolved_entropy.importance"])
     constant = replace(explanation, uncertainty=torch.zeros(24, 20))
-    assert scored(maps_of(constant), None)["resolved_entropy.uncertainty"] == 0
+    assert score_maps(constant.maps, None)["resolved_entropy.uncertainty"] == 0
 
 
 def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
-    explanation = Once(base=rx.Saliency())(encoder, image, seed=0)
-    assert explanation.uncertainty.isnan().all()
-    assert torch.equal(explanation.importance, rx.Saliency()(encoder, image, seed=0).float())
-    scores = scored(maps_of(explanation), None)
+    explanation = rx.Saliency()(encoder, image, seed=0)
+    assert explanation.uncertainty is None
+    scores = score_maps(explanation.maps, None)
     assert {name.partition(".")[2] for name in scores} == {"importance", "uncertainty"}
     assert all(math.isnan(value) for name, value in scores.items() if name.endswith(".uncertainty"))
-    with pytest.raises(rx.RepeatError, match="base must be an importance method"):
-        Once(base=rx.Saliency)
 
 
 def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
@@ -181,12 +179,15 @@ def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
 
     dataset = Dataset(name="known", keys=["a"], load=lambda _: Sample(picture=Path("none")))
     setting = CASE.setting
-    assert setting.about(dataset, encoder) == replace(setting, first=3).about(dataset, encoder)
-    assert setting.about(dataset, encoder) != replace(setting, seed=1).about(dataset, encoder)
-    assert setting.about(dataset, encoder) != replace(setting, measure=Robustness(draws=3)).about(dataset, encoder)
-    codes = (replace(setting, measure=Codes(), method=m).about(dataset, encoder) for m in (rx.Relax(), rx.Repeat()))
+    assert setting.describe(dataset, encoder) == replace(setting, first=3).describe(dataset, encoder)
+    assert setting.describe(dataset, encoder) != replace(setting, seed=1).describe(dataset, encoder)
+    measure = EncoderScores.of(METRICS["local_lipschitz"])
+    few = replace(setting, measure=measure.with_draws(3))
+    assert setting.describe(dataset, encoder) != few.describe(dataset, encoder)
+    assert few.describe(dataset, encoder) != replace(setting, measure=measure.with_draws(4)).describe(dataset, encoder)
+    codes = (replace(setting, measure=Codes(), method=m).describe(dataset, encoder) for m in (rx.Relax(), rx.Repeat()))
     assert next(codes) == next(codes)
-    assert setting.measure == Maps()
+    assert setting.measure == MapScores()
 
 
 def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
@@ -195,3 +196,50 @@ def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
     assert network.label == "vit_tiny_patch16_384"
     assert Network(name="onnx:some/where/mine.onnx").label == "mine"
     assert Network(name="hf:facebook/dinov2-small").label == "dinov2-small"
+
+
+def test_draws_are_set_where_a_metric_has_them():
+    assert EncoderScores.of(METRICS["max_sensitivity"]).with_draws(3).score.draws == 3
+    deletion = EncoderScores.of(METRICS["deletion"])
+    assert deletion.with_draws(3) == deletion
+
+
+def test_a_metric_of_votes_has_no_rows_and_no_number_for_a_method_without_votes():
+    column = Mean(metric="calibration", of="vote_share", measure=EncoderScores.of(METRICS["calibration"]))
+    assert (column.title, column.better) == ("calibration (votes)", "lower")
+    assert column.settings(CASE) == ()
+    assert column.values(CASE, rows_of({})) is None
+    assert column.cell(CASE, rows_of({})) == NOTHING
+    repeat = Case(replace(CASE.setting, method=rx.Repeat()))
+    rows = rows_of({("known", False, 0): values("calibration.vote_share", [0.1, 0.3])})
+    for case in (repeat, repeat._replace(votes="binary")):
+        assert column.cell(case, rows).mean == pytest.approx(0.2)
+
+
+def test_an_encoder_metric_of_the_users_own_becomes_a_row(encoder, image):
+    """The measure holds the function itself, so that it also runs where the registry does not know it."""
+
+    def brightness(method, encoder, image, *, seed):
+        explanation = method(encoder, image, seed=seed)
+        return {"importance": (explanation.importance * image.pixels.mean(0)).sum().item()}
+
+    metric = EncoderMetric(name="brightness", better="neither", score=brightness)
+    tasks = [Task(image, Subject(0)), Task(rx.RepeatError("unreadable"), Subject(1))]
+    method = rx.Relax(masks=6)
+    (first, measured), (second, failed) = EncoderScores.of(metric)(encoder, method, tasks, seed=2)
+    expected = (method(encoder, image, seed=2).importance * image.pixels.mean(0)).sum().item()
+    assert (first.number, measured.scores, measured.calls) == (0, {"brightness.importance": expected}, 7)
+    assert (second.number, failed.failure) == (1, "unreadable")
+
+
+@pytest.mark.parametrize("name", ["local_lipschitz", "max_sensitivity", "deletion", "insertion", "mprt", "emprt"])
+def test_an_encoder_that_fails_makes_one_failed_row(name, image):
+    class NanCodes(nn.Module):
+        def forward(self, codes):
+            return codes * math.nan
+
+    encoder = rx.load_encoder(nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 4), NanCodes()))
+    method = rx.Relax(masks=2)
+    ((_, measured),) = EncoderScores.of(METRICS[name])(encoder, method, [Task(image, Subject(0))], seed=0)
+    assert "NaN" in measured.failure
+    assert not measured.scores

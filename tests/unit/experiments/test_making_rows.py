@@ -10,7 +10,7 @@ from stores import bits, row
 
 from repeat_xai.errors import OutputError
 from repeat_xai.experiments import making_rows as run
-from repeat_xai.experiments.store.row_store import Store
+from repeat_xai.experiments.store.row_store import RowStore
 
 ROWS = [row(str(number), code=tuple(number / (n + 1) for n in range(100))) for number in range(60)]
 
@@ -21,7 +21,7 @@ class Ready:
 
     made: list
     closed: bool = False
-    at_once = 1
+    concurrency = 1
 
     def rows(self, work):
         try:
@@ -29,16 +29,19 @@ class Ready:
         finally:
             self.closed = True
 
+    def close(self):
+        pass
+
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     """A file a row, merged now and then."""
-    monkeypatch.setattr(run, "EVERY", -1.0)
-    monkeypatch.setattr(run, "OFTEN", 5)
+    monkeypatch.setattr(run, "SECONDS_PER_FILE", -1.0)
+    monkeypatch.setattr(run, "FILES_BETWEEN_MERGES", 5)
 
 
 def left(store):
-    done = store.done()
+    done = store.score_names()
     return Ready([row for row in ROWS if row.key not in done])
 
 
@@ -50,7 +53,7 @@ ALL = {row.key: bits(row) for row in ROWS}
 
 
 def test_files_are_merged_while_rows_still_come(tmp_path):
-    store = Store(tmp_path)
+    store = RowStore(tmp_path)
     most = 0
     for _ in run.run([], store, Ready(ROWS)):
         most = max(most, len(list(tmp_path.iterdir())))
@@ -60,8 +63,8 @@ def test_files_are_merged_while_rows_still_come(tmp_path):
 
 @pytest.mark.parametrize("ended", ["closed", "interrupted", "forgotten"])
 def test_rows_told_of_are_kept_however_it_ends(tmp_path, monkeypatch, ended):
-    monkeypatch.setattr(run, "EVERY", 1000.0)
-    store, executor = Store(tmp_path), Ready(ROWS)
+    monkeypatch.setattr(run, "SECONDS_PER_FILE", 1000.0)
+    store, executor = RowStore(tmp_path), Ready(ROWS)
     rows = run.run([], store, executor)
     for _ in range(7):
         next(rows)
@@ -72,17 +75,17 @@ def test_rows_told_of_are_kept_however_it_ends(tmp_path, monkeypatch, ended):
             rows.throw(KeyboardInterrupt())
     else:
         del rows
-    assert set(store.done()) == {str(number) for number in range(7)}
+    assert set(store.score_names()) == {str(number) for number in range(7)}
     assert executor.closed
 
 
 def test_rows_of_long_work_do_not_wait_for_the_next(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "EVERY", 1000.0)
-    store = Store(tmp_path)
+    monkeypatch.setattr(run, "SECONDS_PER_FILE", 1000.0)
+    store = RowStore(tmp_path)
     rows = run.run([], store, Ready([row(str(number), seconds=600.0) for number in range(8)]))
     for _ in range(5):
         next(rows)
-    assert set(store.done()) == {
+    assert set(store.score_names()) == {
         "0",
         "1",
         "2",
@@ -106,7 +109,7 @@ def small_disk(tmp_path):
 def test_a_full_disk_ends_it_in_a_line_and_loses_nothing(small_disk):
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(128 * 1024))
-    store, executor = Store(small_disk / "rows"), Ready(ROWS)
+    store, executor = RowStore(small_disk / "rows"), Ready(ROWS)
     with pytest.raises(OutputError, match=r"cannot be written \(No space left on device\)") as ended:
         list(run.run([], store, executor))
     assert len(str(ended.value).splitlines()) == 1
@@ -129,7 +132,7 @@ def test_so_does_a_disk_that_is_full_for_a_while(tmp_path, monkeypatch):
             raise OSError(28, os.strerror(28))
         return replace(path, target)
 
-    store, executor = Store(tmp_path / "rows"), Ready(ROWS)
+    store, executor = RowStore(tmp_path / "rows"), Ready(ROWS)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", full)
         with pytest.raises(OutputError, match=r"cannot be written \(No space left on device\)"):
@@ -147,8 +150,8 @@ def test_files_that_cannot_be_merged_are_kept_as_they_are(tmp_path, monkeypatch)
     def refused(store):
         raise OutputError("somewhere: cannot be written")
 
-    monkeypatch.setattr(Store, "merge", refused)
-    store = Store(tmp_path)
+    monkeypatch.setattr(RowStore, "merge", refused)
+    store = RowStore(tmp_path)
     with pytest.warns(UserWarning, match="rows are kept but not merged: somewhere: cannot be written"):
         list(run.run([], store, Ready(ROWS[:7])))
-    assert len(store.done()) == 7
+    assert len(store.score_names()) == 7

@@ -6,24 +6,17 @@ import pytest
 import torch
 
 import repeat_xai as rx
-from repeat_xai.data.dataset import Dataset, Sample
+from repeat_xai.data.dataset import Dataset, NamedDataset, Sample
 from repeat_xai.data.known_datasets import DATASETS
-from repeat_xai.data.open_dataset import opened
+from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.experiments.evaluation import Evaluation
-from repeat_xai.experiments.measures import maps_of, scored
+from repeat_xai.experiments.measures import score_maps
 from repeat_xai.methods.thresholds import THRESHOLDS
-from repeat_xai.metrics import METRICS, Metric
+from repeat_xai.metrics import METRICS, MapMetric
 
 
 def test_a_metric_is_asked_for_by_its_name_and_scored(encoder, image, monkeypatch):
-    largest = Metric(
-        name="largest",
-        better="higher",
-        needs="maps",
-        citation="",
-        section="",
-        function=lambda maps: maps.amax((-2, -1)),
-    )
+    largest = MapMetric(name="largest", better="higher", function=lambda maps: maps.amax((-2, -1)))
     with pytest.raises(rx.RepeatError, match="unknown metric 'largest'"):
         Evaluation(dataset="voc", methods={"relax": rx.Relax()}, metrics=("largest",))
     monkeypatch.setitem(METRICS, "largest", largest)
@@ -32,8 +25,8 @@ def test_a_metric_is_asked_for_by_its_name_and_scored(encoder, image, monkeypatc
         ("largest (I)", "higher"),
         ("largest (U)", "higher"),
     ]
-    found = rx.Relax(masks=8).explain(encoder, image, seed=0)
-    assert scored(maps_of(found), None)["largest.importance"] == found.importance.max().item()
+    found = rx.Relax(masks=8)(encoder, image, seed=0)
+    assert score_maps(found.maps, None)["largest.importance"] == found.importance.max().item()
 
 
 def test_a_threshold_is_asked_for_by_its_name(encoder, image, monkeypatch):
@@ -49,5 +42,5 @@ def test_a_dataset_is_opened_by_its_name(monkeypatch):
     def mine(root: Path, *, download: bool) -> Dataset:
         return Dataset(name="mine", keys=["a", "b"], load=lambda number: Sample(picture=root / f"{number}.png"))
 
-    monkeypatch.setitem(DATASETS, "mine", mine)
-    assert opened("mine", root=Path("there"))[1].picture == Path("there/1.png")
+    monkeypatch.setitem(DATASETS, "mine", NamedDataset(title="Mine", description="My photos", open=mine))
+    assert open_dataset("mine", root=Path("there"))[1].picture == Path("there/1.png")

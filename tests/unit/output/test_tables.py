@@ -1,4 +1,4 @@
-"""Tables as people read them, and as programs do."""
+"""Tables in the terminal, and as Markdown, LaTeX and CSV."""
 
 import csv
 import io
@@ -15,8 +15,8 @@ from repeat_xai.output.tables import comma_separated, latex, markdown, on_screen
 
 
 def cell(mean, p=None, printed=None):
-    beside = None if p is None else Comparison(0.5, p, p, 9)
-    return Cell(Summary(mean, 0.2, mean - 0.1, mean + 0.3, 9, int(mean == 4)), beside, printed)
+    comparison = None if p is None else Comparison(0.5, p, p, 9)
+    return Cell(Summary(mean, 0.2, mean - 0.1, mean + 0.3, 9, int(mean == 4)), comparison, printed)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def table():
     )
 
 
-def test_markdown_has_a_row_a_line_with_interval_star_and_what_was_printed(table):
+def test_markdown_shows_interval_star_and_printed_value_of_every_number(table):
     rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
     assert rows[0] == "| encoder | method | depth_of (I) ↑ | breadth (U) ↓ |"
     assert rows[2] == "| net | one | 1.000 [0.900, 1.300]* | **2.000 [1.900, 2.300] (paper 2.100)** |"
@@ -43,7 +43,7 @@ def test_markdown_has_a_row_a_line_with_interval_star_and_what_was_printed(table
     assert markdown(table).rstrip().endswith("9 images")
 
 
-def test_with_fewer_methods_than_columns_methods_stand_beside_each_other(table):
+def test_a_table_with_fewer_methods_than_columns_is_turned_round(table):
     few = {labels: cells for labels, cells in table.lines.items() if labels[1] == "one"}
     rows = [line for line in markdown(Table(**vars(table) | {"lines": few})).splitlines() if line.startswith("|")]
     assert rows[0] == "| encoder |  | one |"
@@ -51,9 +51,9 @@ def test_with_fewer_methods_than_columns_methods_stand_beside_each_other(table):
     assert len(rows) == 4
 
 
-def test_what_looks_the_best_is_bold_and_where_all_look_the_same_none_is(table):
+def test_the_best_value_at_the_shown_digits_is_bold_unless_all_are_equal(table):
     first = next(iter(table.lines.values()))
-    alike = [tuple(Cell(one.summary._replace(mean=mean)) for one in first) for mean in (1.00001, 1.00002, 0.5)]
+    alike = [tuple(Cell(each.summary._replace(mean=mean)) for each in first) for mean in (1.00001, 1.00002, 0.5)]
     lines = dict(zip(table.lines, alike, strict=True))
     rows = [line for line in markdown(replace(table, lines=lines)).splitlines() if line.startswith("| net")]
     assert [row.split(" | ")[2].startswith("**1.000") for row in rows] == [True, True, False]
@@ -61,7 +61,7 @@ def test_what_looks_the_best_is_bold_and_where_all_look_the_same_none_is(table):
     assert "**1.000" not in markdown(replace(table, lines=same))
 
 
-def test_latex_escapes_what_it_would_stumble_over(table):
+def test_special_characters_of_latex_are_escaped(table):
     text = latex(table)
     assert r"depth\_of (I) $\uparrow$" in text
     assert r"\textbf{3.000 [2.900, 3.300]}" in text
@@ -84,13 +84,13 @@ def test_csv_holds_every_number_in_full(table):
 
 
 def test_on_screen_nothing_is_left_out(table):
-    said = {}
+    texts = {}
     for width in (100, 40):
         console = Console(width=width, record=True, file=io.StringIO())
         console.print(on_screen(table))
-        said[width] = console.export_text()
-    assert "3.000 [2.900, 3.300]" in said[100]
-    assert sorted("".join(said[40].split()).replace("─", "")) == sorted("".join(said[100].split()).replace("─", ""))
+        texts[width] = console.export_text()
+    assert "3.000 [2.900, 3.300]" in texts[100]
+    assert sorted("".join(texts[40].split()).replace("─", "")) == sorted("".join(texts[100].split()).replace("─", ""))
 
 
 def test_names_that_look_like_markup_and_numbers_without_an_interval_are_shown(table):
@@ -110,7 +110,7 @@ def test_all_formats_are_written(table, tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_names_in_csv_are_no_formulas():
+def test_names_in_csv_are_not_taken_for_formulas():
     lines = {("@SUM(A1)", "-2+3"): (Cell(Summary(-0.5, None, None, None, 1, 0)),)}
     table = Table(title="a", notes=(), columns=("=1+1",), better=("higher",), lines=lines)
     row = next(csv.reader(comma_separated(table).splitlines()[1:]))

@@ -1,4 +1,4 @@
-// A button copies what stands beside it; where the browser lends no clipboard, the text is selected.
+// A button copies the text beside it. Where the browser offers no clipboard, the text is selected instead.
 
 element.addEventListener("click", async (event) => {
   if (event.target.tagName !== "BUTTON") return;

@@ -1,24 +1,24 @@
-// The pages of a result, each in a frame. A newer page takes an older one's place once it is ready, and goes on
-// showing what was looked at; frames side by side show the same layer.
+// Shows the pages of a result, each in a frame. A newer page replaces an older one once it is ready, and keeps the layer
+// and the strength that were chosen. Frames side by side show the same layer.
 
-const place = element.querySelector(".frames");
-let wanted = 0;
+const container = element.querySelector(".frames");
+let latestShow = 0;
 
-function inside(frame) {
+function pageIn(frame) {
   return frame.contentDocument;
 }
 
-function look(frame) {
-  const page = inside(frame);
+function readChoice(frame) {
+  const page = pageIn(frame);
   return { layer: page.querySelector("input[name=layer]:checked")?.value, strength: page.querySelector("#strength")?.value };
 }
 
-function apply(frame, { layer, strength }) {
-  const page = inside(frame);
-  const chosen = page.querySelector(`input[name=layer][value="${layer}"]`);
-  if (chosen && !chosen.checked) {
-    chosen.checked = true;
-    chosen.dispatchEvent(new Event("change", { bubbles: true }));
+function applyChoice(frame, { layer, strength }) {
+  const page = pageIn(frame);
+  const button = page.querySelector(`input[name=layer][value="${layer}"]`);
+  if (button && !button.checked) {
+    button.checked = true;
+    button.dispatchEvent(new Event("change", { bubbles: true }));
   }
   const slider = page.querySelector("#strength");
   if (slider && strength !== undefined) {
@@ -27,15 +27,17 @@ function apply(frame, { layer, strength }) {
   }
 }
 
-// As dark as the app is, and as tall as the page in it.
-function shade(frame) {
-  inside(frame).documentElement.style.colorScheme = document.body.classList.contains("dark") ? "dark" : "light";
-  inside(frame).getElementById("strength").dispatchEvent(new Event("input"));
+// The page uses the app's colour scheme.
+function matchScheme(frame) {
+  const dark = document.body.classList.contains("dark");
+  pageIn(frame).documentElement.style.colorScheme = dark ? "dark" : "light";
+  pageIn(frame).getElementById("strength").dispatchEvent(new Event("input"));
 }
 
+// The frame is as tall as the page in it.
 function fit(frame) {
-  const page = inside(frame);
-  shade(frame);
+  const page = pageIn(frame);
+  matchScheme(frame);
   page.getElementById("view").style.marginBottom = 0;
   page.documentElement.style.setProperty("--tall", `${Math.round(Math.max(320, 0.62 * innerHeight))}px`);
   const resize = () => (frame.style.height = `${Math.ceil(page.body.getBoundingClientRect().height)}px`);
@@ -44,34 +46,38 @@ function fit(frame) {
 }
 
 function ready(frame) {
-  return new Promise((done) => {
+  return new Promise((resolve) => {
     frame.addEventListener("load", async () => {
-      const root = inside(frame).documentElement;
+      const root = pageIn(frame).documentElement;
       while (frame.isConnected && !root.dataset.ready) await new Promise((later) => setTimeout(later, 20));
-      done();
+      resolve();
     }, { once: true });
   });
 }
 
-function share(frame) {
+// A choice that the user makes in one frame is applied to the others. Choices made by scripts are not trusted events,
+// so this does not go round in circles.
+function shareChoices(frame) {
   for (const kind of ["change", "input"]) {
-    inside(frame).getElementById("controls").addEventListener(kind, (event) => {
+    pageIn(frame).getElementById("controls").addEventListener(kind, (event) => {
       if (!event.isTrusted) return;
-      for (const other of place.querySelectorAll("iframe:not(.coming)")) if (other !== frame) apply(other, look(frame));
+      for (const other of container.querySelectorAll("iframe:not(.coming)")) {
+        if (other !== frame) applyChoice(other, readChoice(frame));
+      }
     });
   }
 }
 
 async function show() {
-  const mine = ++wanted;
+  const thisShow = ++latestShow;
   const addresses = props.value ?? [];
   if (!addresses.length) {
-    place.replaceChildren();
+    container.replaceChildren();
     return;
   }
-  const before = place.querySelector("iframe:not(.coming)");
-  const chosen = before ? look(before) : null;
-  for (const late of place.querySelectorAll(".coming")) late.remove();
+  const shown = container.querySelector("iframe:not(.coming)");
+  const choice = shown ? readChoice(shown) : null;
+  for (const late of container.querySelectorAll(".coming")) late.remove();
   const frames = addresses.map((address) => {
     const frame = document.createElement("iframe");
     frame.className = "coming";
@@ -79,20 +85,20 @@ async function show() {
     frame.src = address;
     return frame;
   });
-  const all = Promise.all(frames.map(ready));
-  place.append(...frames);
-  await all;
-  if (mine !== wanted) return;
+  const allReady = Promise.all(frames.map(ready));
+  container.append(...frames);
+  await allReady;
+  if (thisShow !== latestShow) return;
   for (const frame of frames) {
     fit(frame);
-    apply(frame, chosen ?? look(frame));
-    share(frame);
+    applyChoice(frame, choice ?? readChoice(frame));
+    shareChoices(frame);
     frame.classList.remove("coming");
   }
-  for (const old of [...place.children]) if (!frames.includes(old)) old.remove();
+  for (const old of [...container.children]) if (!frames.includes(old)) old.remove();
 }
 
 watch("value", show);
-new MutationObserver(() => place.querySelectorAll("iframe:not(.coming)").forEach(shade)).observe(document.body, {
+new MutationObserver(() => container.querySelectorAll("iframe:not(.coming)").forEach(matchScheme)).observe(document.body, {
   attributeFilter: ["class"],
 });

@@ -1,26 +1,27 @@
-// Sends a photo to the server when it is chosen or dropped, and then tells the app under which key it has arrived.
+// Sends a photo to the server when it is chosen or dropped, and then tells the app the key of the upload.
 
 const field = element.querySelector(".upload");
 const input = field.querySelector("input");
 const note = field.querySelector(".note");
-let latest = null;
+let latestRequest = null;
 
-function say(words) {
-  note.textContent = words;
-  note.hidden = !words;
+function showNote(message) {
+  note.textContent = message;
+  note.hidden = !message;
 }
 
 function send(photo) {
-  latest?.abort();
-  if (photo.size > Number(field.dataset.most)) {
-    say(`${photo.name}: more than the ${field.dataset.most / 2 ** 20} MB taken here`);
+  latestRequest?.abort();
+  const maxBytes = Number(field.dataset.maxBytes);
+  if (photo.size > maxBytes) {
+    showNote(`${photo.name}: more than the ${maxBytes / 2 ** 20} MB accepted here`);
     return;
   }
-  const request = (latest = new XMLHttpRequest());
-  request.upload.onprogress = ({ loaded, total }) => say(`Uploading ${photo.name}: ${Math.floor((100 * loaded) / total)} %`);
-  request.onerror = () => say(`${photo.name}: did not arrive; upload it again`);
+  const request = (latestRequest = new XMLHttpRequest());
+  request.upload.onprogress = ({ loaded, total }) => showNote(`Uploading ${photo.name}: ${Math.floor((100 * loaded) / total)} %`);
+  request.onerror = () => showNote(`${photo.name}: did not arrive; upload it again`);
   request.onload = () => {
-    say(request.status === 200 ? "" : `${photo.name}: ${request.responseText.trim()}`);
+    showNote(request.status === 200 ? "" : `${photo.name}: ${request.responseText.trim()}`);
     if (request.status === 200) trigger("upload", { upload: request.responseText });
   };
   request.open("POST", `photo?name=${encodeURIComponent(photo.name)}`);

@@ -1,1 +1,1 @@
-"""Executors decide where rows are made: in this process, in several processes, or on a Ray cluster."""
+"""Executors make rows: in this process, in several processes of this machine, or on a Ray cluster."""

@@ -1,4 +1,4 @@
-"""Work done by processes of this machine, one a device: several GPUs, or several shares of a CPU."""
+"""The executor that makes rows in processes of this machine, one for each GPU or for each share of a CPU."""
 
 from __future__ import annotations
 
@@ -19,110 +19,138 @@ import torch
 
 from repeat_xai.data.content_keys import Check
 from repeat_xai.errors import ConfigurationError, at_least
-from repeat_xai.experiments.executors.work_queue import Answer, Batch, Queue, answers
-from repeat_xai.experiments.making_rows import Work
+from repeat_xai.experiments.executors.executor import Placement, Work
+from repeat_xai.experiments.executors.work_queue import (
+    MAX_WORKERS,
+    WorkBatch,
+    WorkerMessage,
+    WorkQueue,
+    work_through,
+)
 from repeat_xai.experiments.store.map_store import MapStore
-from repeat_xai.experiments.store.row import Row
+from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.experiments.worker import Worker
 
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-"""A process forked from this one could not use CUDA; one forked from a server that has only imported us can."""
-GRACE = 5.0
-"""Seconds a process has to end."""
+"""How processes start. One forked from this process could not use CUDA if this process has used it; one forked from a
+server that has only imported the package can."""
+END_TIMEOUT = 5.0
+"""Seconds that a process has to end before it is killed."""
+CORES_PER_WORKER = 4
+"""Number of CPU cores for each process, where the number of processes is not given and there is no GPU."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Processes:
-    """A process for each of these devices, replaced when it dies; they stay for more work until all is closed."""
+    """Makes rows in one process for each device. A process that dies is replaced; all are kept until closed."""
 
     worker: Worker
-    """Knows what rows are called; what the processes need is taken from it."""
+    """Names the rows; the processes get workers with the same dataset folder and stores."""
     devices: tuple[str, ...] = ("cpu", "cpu")
-    """One may be named several times."""
-    batch: int = 16
-    """Images given to a process at once."""
+    """The device of each process; a device may be named several times."""
+    batch_size: int = 16
+    """Number of images that a process gets at a time."""
     retries: int = 2
     """How often an image is tried again when its process dies."""
-    _crew: dict[int, _Member] = field(default_factory=dict, init=False, repr=False)
+    _processes: dict[int, _WorkerProcess] = field(default_factory=dict, init=False, repr=False)
+    """The processes that are alive, by the position of their device in `devices`."""
 
     def __post_init__(self) -> None:
-        at_least("batch", self.batch, 1)
+        at_least("batch_size", self.batch_size, 1)
         at_least("retries", self.retries, 0)
         if not self.devices:
             raise ConfigurationError("a device is needed, such as cpu or cuda:0")
-        weakref.finalize(self, _end, self._crew)
+        weakref.finalize(self, _stop_all, self._processes)
+
+    @classmethod
+    def placed(cls, worker: Worker, placement: Placement) -> Processes:
+        """Return an executor with the processes that the placement asks for."""
+        return cls(worker=worker, devices=spread_over_devices(placement.device, placement.workers))
 
     @property
-    def at_once(self) -> int:
+    def concurrency(self) -> int:
+        """The number of processes."""
         return len(self.devices)
 
     def rows(self, work: Iterable[Work]) -> Iterator[Row]:
-        """As they come, in no order."""
-        queue = Queue(work, self.worker, size=self.batch, workers=self.at_once, retries=self.retries)
+        """Yield the rows of this work as they are made, in any order."""
+        queue = WorkQueue(work, self.worker, batch_size=self.batch_size, workers=self.concurrency, retries=self.retries)
         try:
-            while self._employ(queue):
-                busy = {m.connection: place for place, m in self._crew.items() if m.batch is not None}
+            while self._hand_out(queue):
+                busy = {p.connection: place for place, p in self._processes.items() if p.batch is not None}
                 for connection in wait(list(busy)):
-                    yield from self._hear(busy[connection], queue)
+                    yield from self._receive(busy[connection], queue)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Stop all processes."""
-        _end(self._crew)
+        _stop_all(self._processes)
 
-    def _employ(self, queue: Queue) -> bool:
-        """Something to do for all; whether anyone has."""
+    def _hand_out(self, queue: WorkQueue) -> bool:
+        """Give a batch to every idle process, starting those that are missing; return whether any process is busy."""
         for place, device in enumerate(self.devices):
-            if place not in self._crew or self._crew[place].batch is None:
+            if place not in self._processes or self._processes[place].batch is None:
                 if (batch := queue.take()) is None:
                     break
-                if place not in self._crew:
-                    self._crew[place] = _Member(self.worker, device, self.devices.count("cpu"))
-                self._crew[place].begin(batch)
-        return any(member.batch is not None for member in self._crew.values())
+                if place not in self._processes:
+                    self._processes[place] = _WorkerProcess(self.worker, device, self.devices.count("cpu"))
+                self._processes[place].begin(batch)
+        return any(process.batch is not None for process in self._processes.values())
 
-    def _hear(self, place: int, queue: Queue) -> Iterator[Row]:
-        member = self._crew[place]
-        assert member.batch is not None
+    def _receive(self, place: int, queue: WorkQueue) -> Iterator[Row]:
+        """Read the next message of a busy process, and yield the rows that follow from it."""
+        process = self._processes[place]
+        assert process.batch is not None
         try:
-            answer: Answer | None = member.connection.recv()
+            message: WorkerMessage | None = process.connection.recv()
         except (EOFError, OSError):
-            del self._crew[place]
-            yield from queue.lose(member.batch, member.end())
+            del self._processes[place]
+            yield from queue.return_batch(process.batch, process.end())
             return
-        if answer is None:
-            member.batch = None
+        if message is None:
+            process.batch = None
         else:
-            yield from queue.hear(member.batch, answer)
+            yield from queue.receive(process.batch, message)
+
+
+def spread_over_devices(device: str, workers: int | None) -> tuple[str, ...]:
+    """Return the device of each process, such that all GPUs have about the same number of processes."""
+    at_least("workers", 1 if workers is None else workers, 1, MAX_WORKERS)
+    gpus = torch.cuda.device_count()
+    names = [f"cuda:{number}" for number in range(gpus)] if gpus and device in ("auto", "cuda") else [device]
+    names = ["cpu"] if names == ["auto"] else names
+    count = workers or (len(names) if names != ["cpu"] else max(2, (os.cpu_count() or 1) // CORES_PER_WORKER))
+    return tuple(names[number % len(names)] for number in range(count))
 
 
 @final
-class _Member:
-    """A process with a worker in it, and what it is doing."""
+class _WorkerProcess:
+    """A process with a worker in it, and the batch that it is working on."""
 
-    def __init__(self, worker: Worker, device: str, shares: int) -> None:
-        self.batch: Batch | None = None
-        self.connection, theirs = CONTEXT.Pipe()
-        threads = max(1, torch.get_num_threads() // shares) if device == "cpu" else None
-        plan = (theirs, device, threads, worker.root, worker.check, worker.maps)
-        self.process = CONTEXT.Process(target=_serve, args=plan, daemon=True)
+    def __init__(self, worker: Worker, device: str, cpu_processes: int) -> None:
+        self.batch: WorkBatch | None = None
+        self.connection, other_end = CONTEXT.Pipe()
+        threads = max(1, torch.get_num_threads() // cpu_processes) if device == "cpu" else None
+        arguments = (other_end, device, threads, worker.root, worker.check, worker.maps)
+        self.process = CONTEXT.Process(target=_run_worker, args=arguments, daemon=True)
         if sys.platform == "linux":
-            CONTEXT.set_forkserver_preload([__name__])
+            CONTEXT.set_forkserver_preload(["repeat_xai.experiments.executors.worker_imports"])
         self.process.start()
-        theirs.close()
+        other_end.close()
 
-    def begin(self, batch: Batch) -> None:
+    def begin(self, batch: WorkBatch) -> None:
+        """Send a batch to the process."""
         self.batch = batch
-        with suppress(OSError):  # that it has died is heard when it is asked
+        with suppress(OSError):  # that the process has died is noticed when its messages are read
             self.connection.send(batch)
 
     def end(self) -> str:
-        """Why it ended."""
+        """Wait until the process has ended, or kill it, and return how it ended."""
         self.connection.close()
-        self.process.join(GRACE)
+        self.process.join(END_TIMEOUT)
         if self.process.exitcode is None:
             self.process.kill()
             self.process.join()
@@ -131,33 +159,38 @@ class _Member:
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
 
 
-def _end(crew: dict[int, _Member]) -> None:
-    for member in crew.values():
-        member.process.terminate()
-    while crew:
-        crew.popitem()[1].end()
+def _stop_all(processes: dict[int, _WorkerProcess]) -> None:
+    """Stop these processes and remove them from the dictionary."""
+    for worker in processes.values():
+        worker.process.terminate()
+    while processes:
+        processes.popitem()[1].end()
 
 
-def _serve(
+def _run_worker(
     connection: Connection, device: str, threads: int | None, root: Path, check: Check, maps: MapStore | None
 ) -> None:
-    """Answer batches until the other end is gone."""
+    """Make the rows of every batch that is received, until the other end of the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
-    threading.Thread(target=_follow, daemon=True).start()
+    # Libraries create locks here, as tqdm does while torch exports a network. With the start method "fork" a lock's
+    # semaphore has no name and vanishes with the process; with others it is left behind when the process is terminated,
+    # and a warning of leaked semaphores follows. A daemonic process such as this one starts no others in any case.
+    multiprocessing.set_start_method("fork", force=True)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if threads is not None:
         torch.set_num_threads(threads)
-    with suppress(RuntimeError, ValueError, AssertionError):  # what is no device is refused by the encoder
+    with suppress(RuntimeError, ValueError, AssertionError):  # a device that does not exist is refused by the encoder
         torch.cuda.set_device(device)
     worker = Worker(device=device, root=root, check=check, maps=maps)
     with suppress(EOFError, OSError):
         while True:
-            for answer in answers(worker, connection.recv()):
-                connection.send(answer)
+            for message in work_through(worker, connection.recv()):
+                connection.send(message)
             connection.send(None)
 
 
-def _follow() -> None:
-    """End when the process that started this one has ended, even if it was killed."""
+def _end_with_parent() -> None:
+    """End this process when the process that started it has ended, even if that was killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

@@ -1,1 +1,1 @@
-"""The paper's tables and figures as data, and the presets by which they are made again."""
+"""The paper's tables and figures as data, and the presets with which they are reproduced."""

@@ -1,7 +1,8 @@
-"""Which reading of the paper: the one that its tables fit, or its authors' notebook as published.
+"""Presets: two readings of the paper, and what the names of methods in its tables mean under each.
 
-paper       Σ s·M / Σ M, importance ≥ the cut, weighted votes, thresholds by their right names
-notebook    RELAX's uncertainty undivided, and the names of Otsu and triangle exchanged
+paper       the reading that fits the printed tables: Σ s·M / Σ M, importance ≥ the cut, weighted votes, thresholds
+            under their right names
+notebook    the authors' published notebook: RELAX's uncertainty undivided, the names of Otsu and triangle exchanged
 """
 
 from __future__ import annotations
@@ -9,15 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import final
 
-from repeat_xai.errors import ConfigurationError, at_least
-from repeat_xai.methods.bases.integrated_gradients import IntegratedGradients
-from repeat_xai.methods.bases.kernel_shap import KernelShap
-from repeat_xai.methods.method_names import METHODS, Method
-from repeat_xai.methods.once import Once
-from repeat_xai.methods.perturbations import InputDropout
+from repeat_xai.errors import at_least
+from repeat_xai.methods.base import Method
+from repeat_xai.methods.method_names import BaseOptions, MethodSettings, parse
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.methods.spread import Spread
 
 SWAPPED = {"otsu": "triangle", "triangle": "otsu"}
 
@@ -25,7 +22,7 @@ SWAPPED = {"otsu": "triangle", "triangle": "otsu"}
 @final
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What the names of methods in a table mean."""
+    """The configuration of the methods that the tables name."""
 
     name: str
     relax: Relax
@@ -33,58 +30,53 @@ class Preset:
     repeats: int = 10
     passes: int = 10
     samples: int | None = None
-    """Of Kernel SHAP, if not its own."""
+    """Samples of Kernel SHAP; None: its own default."""
     steps: int | None = None
-    """Of integrated gradients, if not its own."""
+    """Steps of integrated gradients; None: its own default."""
 
     def __post_init__(self) -> None:
-        for name, least in (("repeats", 1), ("passes", 2), ("samples", 1), ("steps", 1)):
+        for name, minimum in (("repeats", 1), ("passes", 2), ("samples", 1), ("steps", 1)):
             value = getattr(self, name)
-            at_least(name, least if value is None else value, least)
+            at_least(name, minimum if value is None else value, minimum)
 
     @property
     def budget(self) -> str:
-        """In words."""
-        parts = {
+        """The repeats, masks, passes, samples and steps in words."""
+        counts = {
             "repeats": self.repeats,
             "masks": self.relax.masks,
             "passes of other methods": self.passes,
             "samples of Kernel SHAP": self.samples,
             "steps of integrated gradients": self.steps,
         }
-        return ", ".join(f"{many} {what}" for what, many in parts.items() if many is not None)
+        return ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
 
     def method(self, name: str) -> Method:
-        """As in `relax`, `once:saliency`, `repeat:kernel_shap`, `repeat:threshold=otsu` and `repeat:repeats=20`."""
-        repeat = Repeat(base=self.relax, estimator="exact", repeats=self.repeats)
-        over, _, rest = name.rpartition(":")
-        option, _, value = rest.partition("=")
-        if option == "threshold":
-            return replace(repeat, threshold=SWAPPED.get(value, value) if self.swaps_thresholds else value)
-        if option == "repeats":
-            return replace(repeat, repeats=max(1, int(value) * self.repeats // 10))
-        if rest in ("repeat", "relax"):
-            return repeat if rest == "repeat" else self.relax
-        base = METHODS[rest]
-        if isinstance(base, KernelShap) and self.samples is not None:
-            base = replace(base, samples=self.samples)
-        if isinstance(base, IntegratedGradients) and self.steps is not None:
-            base = replace(base, steps=self.steps)
-        wrapped: dict[str, Method] = {
-            "": Spread(base=base, by=InputDropout(), passes=self.passes),
-            "once": Once(base=base),
-        }
-        if over == "repeat":
-            return replace(repeat, base=base)
-        if over not in wrapped:
-            raise ConfigurationError(f"unknown method '{name}'")
-        return wrapped[over]
+        """Return the method of this name, such as `relax`, `once:saliency`, `repeat:kernel_shap`, `repeat:repeats=20`.
+
+        The numbers of repeats in the paper's tables, 20 and 30, grow with the number of repeats of this preset.
+        """
+        method = MethodSettings(
+            repeat=Repeat(base=self.relax, estimator="exact", repeats=self.repeats),
+            relax=self.relax,
+            options=BaseOptions(samples=self.samples, steps=self.steps),
+            passes=self.passes,
+        ).method(name)
+        options = parse(name).options
+        if not isinstance(method, Repeat):
+            return method
+        if self.swaps_thresholds and "threshold" in options:
+            threshold = options["threshold"]
+            return replace(method, threshold=SWAPPED.get(threshold, threshold))
+        if "repeats" in options:
+            return replace(method, repeats=max(1, options["repeats"] * self.repeats // 10))
+        return method
 
 
 PRESETS = {
     preset.name: preset
     for preset in (
         Preset(name="paper", relax=Relax()),
-        Preset(name="notebook", relax=Relax(spread="sum"), swaps_thresholds=True),
+        Preset(name="notebook", relax=Relax(normalise_uncertainty="sum"), swaps_thresholds=True),
     )
 }

@@ -1,4 +1,4 @@
-"""The figures of REPEAT (Wickstrøm et al. 2025) and of its appendices: what each shows, of what, and with what."""
+"""The figures of REPEAT (Wickstrøm et al. 2025) and its appendices, each with its datasets, encoder and methods."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ POISONS = ("cifar10+cp", "cifar10+tap", "cifar10+ar", "cifar10+separable")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FigureEntry:
-    """A figure."""
+class PaperFigure:
+    """A figure of the paper, and what it is made from."""
 
     name: str
     where: str
+    """Its number in the paper."""
     title: str
     dataset: str
     against: tuple[str, ...] = ()
-    """What is told from it: the paper's own, then what stands in for it where it cannot be had."""
+    """The dataset shown beside it: the paper's own, then those to use instead if it is not available."""
     encoder: str = "resnet50"
-    """The paper's; where it does not say which, that of its tables."""
+    """The paper's encoder; where the paper does not name it, the one of its tables."""
     methods: tuple[str, ...] = ("repeat",)
     images: int = 1
-    """At most; of scores, as many as the paper has."""
+    """The largest number of images; for figures of scores, the paper's number."""
     scored: bool = False
-    """Whether it is drawn of scores of many images, as tables are made of."""
+    """Whether the figure shows scores of many images, taken from the same rows as the tables."""
 
 
-ENTRIES = (
-    FigureEntry(
+_FIGURES = (
+    PaperFigure(
         name="motivation",
         where="figure 1",
         title="Variability of a score is not doubt that its pixel is important",
@@ -39,9 +40,9 @@ ENTRIES = (
         encoder="resnet18",
         methods=("relax", "repeat"),
     ),
-    FigureEntry(name="overview", where="figure 2", title="REPEAT step by step", dataset="voc"),
-    FigureEntry(name="threshold-example", where="figure 3", title="One map cut by four thresholds", dataset="voc"),
-    FigureEntry(
+    PaperFigure(name="overview", where="figure 2", title="REPEAT step by step", dataset="voc"),
+    PaperFigure(name="threshold-example", where="figure 3", title="One map cut by four thresholds", dataset="voc"),
+    PaperFigure(
         name="qualitative",
         where="figure 4 and appendix B, figures 2 to 4",
         title="Photos by every method",
@@ -49,7 +50,7 @@ ENTRIES = (
         methods=COMPARED,
         images=4,
     ),
-    FigureEntry(
+    PaperFigure(
         name="ood-histograms",
         where="figure 5",
         title="Uncertainty of photos and of EuroSAT, by method",
@@ -59,7 +60,7 @@ ENTRIES = (
         images=1000,
         scored=True,
     ),
-    FigureEntry(
+    PaperFigure(
         name="similarity-range",
         where="appendix A, figure 1",
         title="Similarities between images and their masked copies",
@@ -68,7 +69,7 @@ ENTRIES = (
         methods=("relax",),
         images=1000,
     ),
-    FigureEntry(
+    PaperFigure(
         name="poison-histograms",
         where="appendix B, figure 5",
         title="Importance and uncertainty of clean and of poisoned images",
@@ -78,7 +79,7 @@ ENTRIES = (
         images=1000,
         scored=True,
     ),
-    FigureEntry(
+    PaperFigure(
         name="poisoned-example",
         where="appendix B, figure 6",
         title="An image clean and poisoned",
@@ -87,4 +88,5 @@ ENTRIES = (
         encoder="resnet18",
     ),
 )
-FIGURES = {entry.name: entry for entry in ENTRIES}
+FIGURES = {figure.name: figure for figure in _FIGURES}
+"""The figures by name."""

@@ -1,4 +1,4 @@
-"""Tables and figures of the paper → what is to be done with the encoders and datasets at hand, and what is not."""
+"""The tables and figures of the paper that can be reproduced with the encoders and datasets that are available."""
 
 from __future__ import annotations
 
@@ -6,72 +6,76 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final, get_args
 
-from repeat_xai.data.images import SIDE
+from repeat_xai.data.images import PAPER_SIDE
 from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.experiments.columns import Case, Column, Mean
-from repeat_xai.experiments.measures import Robustness
+from repeat_xai.experiments.measures import EncoderScores
 from repeat_xai.experiments.paper.presets import PRESETS, Preset
-from repeat_xai.experiments.paper.printed_figures import FigureEntry
-from repeat_xai.experiments.paper.table_entry import Block, Entry
+from repeat_xai.experiments.paper.printed_figures import PaperFigure
+from repeat_xai.experiments.paper.printed_tables import PaperTable, TableBlock
 from repeat_xai.experiments.settings import Network, Setting
 from repeat_xai.experiments.table import Sheet, cases, distinct, lines_of
 from repeat_xai.experiments.worker import Worker
-from repeat_xai.methods.method_names import Method
+from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.metrics.emprt import Of
+from repeat_xai.metrics.metric import MapName
 from repeat_xai.seeds import expect_seed
 
 
-class Missing(NamedTuple):
-    """What tables and figures ask for and is not at hand."""
+class MissingSource(NamedTuple):
+    """An encoder or a dataset that is not available, why, and the tables and figures that need it."""
 
-    what: str
-    why: str
-    entries: tuple[str, ...]
+    source: str
+    reason: str
+    needed_by: tuple[str, ...]
 
 
 @final
-class Stock:
-    """What can be had; whatever cannot is remembered, with who asked for it."""
+class Availability:
+    """The encoders and datasets that can be loaded, and a record of those that cannot."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._why: dict[Network | str, str] = {}
-        self._lacking: dict[Network | str, list[str]] = {}
+        self._reasons: dict[Network | str, str] = {}
+        self._needed_by: dict[Network | str, list[str]] = {}
 
-    def has(self, thing: Network | str, *, entry: str) -> bool:
-        """Whether an encoder, or a dataset by name, is at hand for this entry."""
-        if thing not in self._why:
+    def has(self, source: Network | str, *, needed_by: str) -> bool:
+        """Return whether an encoder, or a dataset by name, can be loaded for a table or figure."""
+        if source not in self._reasons:
             try:
-                self._worker.encoder(thing) if isinstance(thing, Network) else self._worker.dataset(thing)
-                self._why[thing] = ""
+                self._worker.encoder(source) if isinstance(source, Network) else self._worker.dataset(source)
+                self._reasons[source] = ""
             except RepeatError as error:
-                self._why[thing] = str(error)
-        if self._why[thing]:
-            self._lacking.setdefault(thing, []).append(entry)
-        return not self._why[thing]
+                self._reasons[source] = str(error)
+        if self._reasons[source]:
+            self._needed_by.setdefault(source, []).append(needed_by)
+        return not self._reasons[source]
 
     @property
-    def missing(self) -> list[Missing]:
-        """Each thing once."""
+    def missing(self) -> list[MissingSource]:
+        """Every encoder and dataset that was asked for and cannot be loaded, once each."""
         return [
-            Missing(thing.label if isinstance(thing, Network) else thing, self._why[thing], tuple(dict.fromkeys(names)))
-            for thing, names in self._lacking.items()
+            MissingSource(
+                source.label if isinstance(source, Network) else source,
+                self._reasons[source],
+                tuple(dict.fromkeys(names)),
+            )
+            for source, names in self._needed_by.items()
         ]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """What is asked for."""
+    """The preset, the encoders and the seed with which tables and figures are reproduced."""
 
     preset: Preset = PRESETS["paper"]
     networks: tuple[Network, ...] = ()
-    """Encoders to run every table with; one of the name of the paper's takes its place."""
+    """Encoders to run every table with; one that has the name of one of the paper's replaces it."""
     only_these: bool = False
-    """Leave out the paper's encoders that are not among them."""
+    """Whether to leave out the paper's encoders that are not among `networks`."""
     draws: int = 200
-    """Disturbances of an image, for robustness."""
+    """Disturbed copies of each image, for robustness."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,53 +83,63 @@ class Reproduction:
         expect_seed(self.seed)
 
     def encoders(self, paper_names: Sequence[str]) -> list[Network]:
-        """The paper's of these names, and those given."""
-        paper = {f"torchvision:{name}": Network(name=f"torchvision:{name}", fit=SIDE) for name in paper_names}
+        """Return the paper's encoders of these names, and those in `networks`."""
+        paper = {f"torchvision:{name}": Network(name=f"torchvision:{name}", fit=PAPER_SIDE) for name in paper_names}
         given = {network.name: network for network in self.networks}
-        distinct([*self.networks, *(one for name, one in paper.items() if name not in given)])
+        distinct([*self.networks, *(network for name, network in paper.items() if name not in given)])
         wanted = [name for name in paper if name in given or not self.only_these]
         return [(paper | given)[name] for name in dict.fromkeys((*wanted, *given))]
 
-    def sheets(self, entries: Sequence[Entry], stock: Stock) -> list[Sheet]:
-        """A sheet a block, with the encoders and datasets that can be had."""
-        found = []
-        for entry in entries:
-            for block in entry.blocks:
-                datasets = dict.fromkeys(s.dataset for s in self.sheet(entry, block, [Network()]).settings)
-                there = [stock.has(dataset, entry=entry.name) for dataset in datasets]
-                networks = [one for one in self.encoders(block.encoders) if self._runs(entry, block, one, stock)]
-                found.append(self.sheet(entry, block, networks if all(there) else []))
-        return found
+    def sheets(self, tables: Sequence[PaperTable], available: Availability) -> list[Sheet]:
+        """Return a sheet for each block of each table, with the encoders and datasets that are available."""
+        sheets = []
+        for table in tables:
+            for block in table.blocks:
+                datasets = dict.fromkeys(s.dataset for s in self.sheet(table, block, [Network()]).settings)
+                # all of them are asked for, also after one that is missing, so that each is recorded
+                present = [available.has(dataset, needed_by=table.name) for dataset in datasets]
+                networks = [
+                    network
+                    for network in self.encoders(block.encoders)
+                    if self._can_run(table, block, network, available)
+                ]
+                sheets.append(self.sheet(table, block, networks if all(present) else []))
+        return sheets
 
-    def figures(self, entries: Sequence[FigureEntry], stock: Stock) -> list[tuple[FigureEntry, Network]]:
-        """Each figure with every encoder that can be had, if its datasets can."""
-        found = []
-        for entry in entries:
-            others = [stock.has(dataset, entry=entry.name) for dataset in entry.against]
-            there = stock.has(entry.dataset, entry=entry.name) and (any(others) or not others)
-            networks = [one for one in self.encoders([entry.encoder]) if stock.has(one, entry=entry.name)]
-            found += [(entry, network) for network in networks if there]
-        return found
+    def figures(self, figures: Sequence[PaperFigure], available: Availability) -> list[tuple[PaperFigure, Network]]:
+        """Return each figure whose datasets are available with each encoder that is."""
+        pairs = []
+        for figure in figures:
+            others = [available.has(dataset, needed_by=figure.name) for dataset in figure.against]
+            complete = available.has(figure.dataset, needed_by=figure.name) and (any(others) or not others)
+            networks = [
+                network for network in self.encoders([figure.encoder]) if available.has(network, needed_by=figure.name)
+            ]
+            pairs += [(figure, network) for network in networks if complete]
+        return pairs
 
-    def _runs(self, entry: Entry, block: Block, network: Network, stock: Stock) -> bool:
-        """Whether an encoder can be had, and what a block makes of it: not every one can be randomised."""
-        wanted = dict.fromkeys((network, *(s.network for s in self.sheet(entry, block, [network]).settings)))
-        return all(stock.has(one, entry=entry.name) for one in wanted)
+    def _can_run(self, table: PaperTable, block: TableBlock, network: Network, available: Availability) -> bool:
+        """Return whether an encoder is available, and its randomised copy where the block has one.
 
-    def sheet(self, entry: Entry, block: Block, networks: Sequence[Network]) -> Sheet:
-        """One block with these encoders."""
+        Not every encoder can be randomised: an ONNX file cannot.
+        """
+        needed = dict.fromkeys((network, *(s.network for s in self.sheet(table, block, [network]).settings)))
+        return all(available.has(each, needed_by=table.name) for each in needed)
+
+    def sheet(self, table: PaperTable, block: TableBlock, networks: Sequence[Network]) -> Sheet:
+        """Return the sheet of one block of a table with these encoders."""
         named = [(name, self.preset.method(name)) for name in block.methods]
         methods = {_label(name, method): method for name, method in named}
         base = Setting(dataset=block.dataset, method=next(iter(methods.values())), seed=self.seed)
         lines = cases(base, networks, lines_of(methods))
         if block.both_maps:
-            maps: tuple[Of, ...] = get_args(Of)
+            maps: tuple[MapName, ...] = get_args(MapName)
             lines = {(e, f"{label}, {of}"): c._replace(of=of) for (e, label), c in lines.items() for of in maps}
         others = {s.dataset for column in block.columns for s in column.settings(Case(base))}
         poisons = [other for other in sorted(others - {block.dataset}) if "+" in other]
         return Sheet(
-            name="-".join([entry.name, block.dataset, *(poison.partition("+")[2] for poison in poisons)]),
-            title=f"{entry.title}, {', '.join(poisons) or block.dataset} ({entry.where})",
+            name="-".join([table.name, block.dataset, *(poison.partition("+")[2] for poison in poisons)]),
+            title=f"{table.title}, {', '.join(poisons) or block.dataset} ({table.where})",
             notes=tuple(note for note in (block.note,) if note),
             cases=lines,
             columns=[self._column(column) for column in block.columns],
@@ -137,13 +151,13 @@ class Reproduction:
         )
 
     def _column(self, column: Column) -> Column:
-        if isinstance(column, Mean) and isinstance(column.measure, Robustness):
-            return replace(column, measure=replace(column.measure, draws=self.draws))
+        if isinstance(column, Mean) and isinstance(column.measure, EncoderScores):
+            return replace(column, measure=column.measure.with_draws(self.draws))
         return column
 
 
 def _label(name: str, method: Method) -> str:
-    """As the paper calls it, with the number of repeats that there are."""
+    """Return the method's name in the paper, with the number of repeats that the preset makes of it."""
     if name.startswith("repeat:repeats=") and isinstance(method, Repeat):
         return f"repeat:repeats={method.repeats}"
     return name.removeprefix("once:")

@@ -1,1 +1,1 @@
-"""The store keeps results on a disk or behind a URL: rows of numbers, and maps."""
+"""The store keeps results in a folder or behind a URL: rows of numbers in Parquet files, and maps in Zarr arrays."""

@@ -1,7 +1,7 @@
-"""Fewer files and no row twice: what may be done to a store of rows at any time without losing one.
+"""Merging of a store's files and removal of rows that are stored twice, which lose no row at any moment.
 
-A file that takes the place of others is written before they are removed. A run that is killed in between leaves rows
-twice, which count once and are removed by the next run.
+A file that replaces others is written before they are removed. A run that is killed in between leaves rows that are
+stored twice; they count once, and the next run removes them.
 """
 
 from __future__ import annotations
@@ -11,54 +11,54 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from repeat_xai.experiments.store.row_schema import Summary, content, parts, summaries
-from repeat_xai.experiments.store.store_folder import Folder, GoneError
+from repeat_xai.experiments.store.row_schema import RowSummary, parquet_of_table, read_batches, summaries_in
+from repeat_xai.experiments.store.store_folder import GoneError, StoreFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LARGE = 16 * 2**20
-"""Bytes from which a file is not merged any more."""
-HELD = 256 * 2**20
-"""Bytes of rows that merging holds in memory."""
-MANY = 16
+MAX_MERGED_BYTES = 16 * 2**20
+"""Size of a file in bytes from which it is no longer merged."""
+MAX_BYTES_IN_MEMORY = 256 * 2**20
+"""Size in bytes of the rows that merging holds in memory."""
+FILES_PER_MERGE = 16
 """Number of files of about the same size from which merging pays."""
 
 
-def merge(folder: Folder, *, at_least: int) -> None:
-    """Make one file of those of about the same size, where there are at least so many."""
-    alike: dict[int, list[str]] = defaultdict(list)
+def merge_files(folder: StoreFolder, *, at_least: int) -> None:
+    """Merge files of about the same size into one, where there are at least `at_least` of them."""
+    same_size: dict[int, list[str]] = defaultdict(list)
     for name, size in folder.sizes().items():
-        if size < LARGE:
-            alike[int(math.log(max(size, 1), MANY))].append(name)
-    for names in alike.values():
+        if size < MAX_MERGED_BYTES:
+            same_size[int(math.log(max(size, 1), FILES_PER_MERGE))].append(name)
+    for names in same_size.values():
         if len(names) >= max(2, at_least):
             _merge(folder, names)
 
 
-def compact(folder: Folder) -> None:
-    """Remove rows that say nothing but what another row of the same key says."""
-    once: set[str] = set()
-    several: set[str] = set()
+def remove_superfluous_rows(folder: StoreFolder) -> None:
+    """Remove rows that repeat what another row of the same key holds."""
+    seen: set[str] = set()
+    repeated: set[str] = set()
     for _, row in _all_rows(folder):
-        (several if row.key in once else once).add(row.key)
-    if not several:
+        (repeated if row.key in seen else seen).add(row.key)
+    if not repeated:
         return
-    same_key: dict[str, list[tuple[str, Summary]]] = defaultdict(list)
+    same_key: dict[str, list[tuple[str, RowSummary]]] = defaultdict(list)
     for name, row in _all_rows(folder):
-        if row.key in several:
+        if row.key in repeated:
             same_key[row.key].append((name, row))
     superfluous: dict[str, set[int]] = defaultdict(set)
     for rows in same_key.values():
         for name, row in _superfluous(rows):
-            superfluous[name].add(row.place)
-    for name, places in superfluous.items():
-        _remove_rows(folder, name, places)
+            superfluous[name].add(row.position)
+    for name, positions in superfluous.items():
+        _remove_rows(folder, name, positions)
 
 
-def _superfluous(rows: list[tuple[str, Summary]]) -> Iterator[tuple[str, Summary]]:
+def _superfluous(rows: list[tuple[str, RowSummary]]) -> Iterator[tuple[str, RowSummary]]:
     """Yield the rows of one key that others make superfluous: those with more scores are kept first, failures last."""
-    kept: list[Summary] = []
+    kept: list[RowSummary] = []
     for name, row in sorted(rows, key=lambda named: (named[1].failed, -len(named[1].names))):
         if any(row.failed or row.names <= better.names for better in kept):
             yield name, row
@@ -66,56 +66,58 @@ def _superfluous(rows: list[tuple[str, Summary]]) -> Iterator[tuple[str, Summary
             kept.append(row)
 
 
-def _remove_rows(folder: Folder, name: str, places: set[int]) -> None:
+def _remove_rows(folder: StoreFolder, name: str, positions: set[int]) -> None:
+    """Replace a file by one without the rows at these positions."""
     import pyarrow as pa
 
     try:
-        table = pa.Table.from_batches(parts(folder.read(name), name))
+        table = pa.Table.from_batches(read_batches(folder.read(name), name))
     except GoneError:  # another machine has merged it
         return
-    left = [place for place in range(len(table)) if place not in places]
-    if left:
-        folder.write(content(table.take(left)))
+    kept = [position for position in range(len(table)) if position not in positions]
+    if kept:
+        folder.write(parquet_of_table(table.take(kept)))
     folder.remove(name)
 
 
-def _merge(folder: Folder, names: Iterable[str]) -> None:
+def _merge(folder: StoreFolder, names: Iterable[str]) -> None:
     """Merge these files, as many at a time as may be held in memory."""
     held: dict[str, list[pa.RecordBatch]] = {}
-    total = written = 0
+    bytes_in_memory = bytes_on_disk = 0
     for name in names:
         try:
-            file = folder.read(name)
+            content = folder.read(name)
         except GoneError:  # another machine has merged it
             continue
-        held[name] = list(parts(file, name))
-        total += sum(part.nbytes for part in held[name])
-        written += len(file)
-        if total >= HELD or written >= LARGE:
+        held[name] = list(read_batches(content, name))
+        bytes_in_memory += sum(batch.nbytes for batch in held[name])
+        bytes_on_disk += len(content)
+        if bytes_in_memory >= MAX_BYTES_IN_MEMORY or bytes_on_disk >= MAX_MERGED_BYTES:
             _replace(folder, held)
-            held, total, written = {}, 0, 0
+            held, bytes_in_memory, bytes_on_disk = {}, 0, 0
     _replace(folder, held)
 
 
-def _replace(folder: Folder, held: dict[str, list[pa.RecordBatch]]) -> None:
+def _replace(folder: StoreFolder, held: dict[str, list[pa.RecordBatch]]) -> None:
     """Write one file with all rows of these files, then remove them."""
     import pyarrow as pa
 
     if len(held) < 2:
         return
-    folder.write(content(pa.Table.from_batches([part for batches in held.values() for part in batches])))
+    table = pa.Table.from_batches([batch for batches in held.values() for batch in batches])
+    folder.write(parquet_of_table(table))
     for name in held:
         folder.remove(name)
 
 
-def _all_rows(folder: Folder) -> Iterator[tuple[str, Summary]]:
-    """Yield the key, failure and names of scores of every row, with the name of its file."""
+def _all_rows(folder: StoreFolder) -> Iterator[tuple[str, RowSummary]]:
+    """Yield the summary of every row, with its position in its file, and the name of the file."""
     for name in folder.sizes():
         try:
-            file = folder.read(name)
+            content = folder.read(name)
         except GoneError:
             continue
-        place = 0
-        for part in parts(file, name):
-            yield from ((name, row._replace(place=place + row.place)) for row in summaries(part))
-            place += len(part)
+        first = 0
+        for batch in read_batches(content, name):
+            yield from ((name, row._replace(position=first + row.position)) for row in summaries_in(batch))
+            first += len(batch)

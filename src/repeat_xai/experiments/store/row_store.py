@@ -1,8 +1,8 @@
-"""Rows in Parquet files that are written once, whole, and never changed: a folder of them is a store.
+"""A store of rows: a folder of Parquet files, each of which is written once, as a whole, and never changed.
 
-A run writes files of its own, so that runs side by side, or killed ones, can spoil nothing: every file is whole. Rows
-with the same key say the same, so their scores are put together, and any row counts before a failure. The folder may be
-on a disk, or be any URL that fsspec knows.
+Every run writes files of its own, so that runs side by side, or a run that is killed, cannot damage what is there. Rows
+with the same key hold the same results, so their scores are united, and any row counts before a failure. The folder may
+lie on a disk or behind any URL that fsspec knows.
 """
 
 from __future__ import annotations
@@ -14,36 +14,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from repeat_xai.errors import OutputError
-from repeat_xai.experiments.store.merging import MANY, compact, merge
-from repeat_xai.experiments.store.row import Row
-from repeat_xai.experiments.store.row_schema import SUMMARY, packed, parts, summaries, unpacked
-from repeat_xai.experiments.store.store_folder import Folder, GoneError
+from repeat_xai.experiments.store.merging import FILES_PER_MERGE, merge_files, remove_superfluous_rows
+from repeat_xai.experiments.store.row_schema import (
+    SUMMARY_COLUMNS,
+    Row,
+    parquet_of_rows,
+    read_batches,
+    rows_in,
+    summaries_in,
+)
+from repeat_xai.experiments.store.store_folder import GoneError, StoreFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PAUSES = (0.1, 0.5, 1, 2, 5, 10, 20)
-"""Seconds to wait for a file that is listed and not there: a network's listing may be a minute old."""
+RETRY_PAUSES = (0.1, 0.5, 1, 2, 5, 10, 20)
+"""Seconds to wait, one after the other, for a listed file that is missing: a network's listing may be a minute old."""
 
 
 @final
-class Store:
-    """A folder of rows."""
+class RowStore:
+    """A folder or URL that holds rows."""
 
     def __init__(self, url: str | Path) -> None:
         self.url = str(url)
-        self._folder = Folder(url)
+        self._folder = StoreFolder(url)
 
     def add(self, rows: Collection[Row]) -> None:
-        """Write these rows: all of them, or none if that fails."""
+        """Write these rows: all of them, or none if writing fails."""
         if rows:
-            self._folder.write(packed(rows))
+            self._folder.write(parquet_of_rows(rows))
 
-    def done(self) -> dict[str, frozenset[str]]:
-        """Return the keys of the rows that are no failures, each with the names of the row's scores."""
+    def score_names(self) -> dict[str, frozenset[str]]:
+        """Return the names of the scores that are stored under each key, leaving out keys that have only failures."""
         names: dict[str, frozenset[str]] = {}
-        for part in self._parts(SUMMARY):
-            for row in summaries(part):
+        for batch in self._batches(SUMMARY_COLUMNS):
+            for row in summaries_in(batch):
                 if not row.failed:
                     names[row.key] = names.get(row.key, row.names) | row.names
         return names
@@ -55,49 +61,49 @@ class Store:
 
         rows: dict[str, Row] = {}
         wanted = None if keys is None else pa.array(list(keys), pa.string())
-        for part in self._parts(None):
-            for row in unpacked(part if wanted is None else part.filter(pc.is_in(part["key"], wanted))):
-                rows[row.key] = _together(rows[row.key], row) if row.key in rows else row
+        for batch in self._batches(None):
+            for row in rows_in(batch if wanted is None else batch.filter(pc.is_in(batch["key"], wanted))):
+                rows[row.key] = _united(rows[row.key], row) if row.key in rows else row
         return rows
 
-    def merge(self, *, at_least: int = MANY) -> None:
-        """Make one file of those of about the same size, where there are at least so many."""
-        with self._folder.alone() as alone:
-            if alone:
-                merge(self._folder, at_least=at_least)
+    def merge(self, *, at_least: int = FILES_PER_MERGE) -> None:
+        """Merge files of about the same size into one, where there are at least `at_least` of them."""
+        with self._folder.locked() as locked:
+            if locked:
+                merge_files(self._folder, at_least=at_least)
 
     def compact(self) -> None:
-        """Remove rows that say nothing but what another row of the same key says, as two runs at once leave them."""
-        with self._folder.alone() as alone:
-            if alone:
-                compact(self._folder)
+        """Remove rows that repeat what another row of the same key holds, as two runs side by side leave them."""
+        with self._folder.locked() as locked:
+            if locked:
+                remove_superfluous_rows(self._folder)
 
-    def _parts(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of every file, also of those that other runs write meanwhile, some rows at a time.
+    def _batches(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of every file, some at a time, including files that other runs write in the meantime.
 
-        Rows whose file is merged by another run before it is read are in the merged file.
+        If another run merges a file before it is read, its rows are found in the merged file.
         """
         read: set[str] = set()
         gone: set[str] = set()
-        pauses = iter(PAUSES)
-        while fresh := [name for name in self._folder.sizes() if name not in read]:
-            if still := gone.intersection(fresh):
+        pauses = iter(RETRY_PAUSES)
+        while unread := [name for name in self._folder.sizes() if name not in read]:
+            if still_listed := gone.intersection(unread):
                 pause = next(pauses, None)
                 if pause is None:
-                    raise OutputError(f"{min(still)}: is listed and not there; remove it and run again")
+                    raise OutputError(f"{min(still_listed)}: is listed but missing; remove it and run again")
                 time.sleep(pause)
-            for name in fresh:
+            for name in unread:
                 try:
-                    file = self._folder.read(name)
+                    content = self._folder.read(name)
                 except GoneError:
                     gone.add(name)
                     continue
                 read.add(name)
-                yield from parts(file, name, columns)
+                yield from read_batches(content, name, columns)
 
 
-def _together(earlier: Row, later: Row) -> Row:
-    """Return what two rows of the same key say together."""
+def _united(earlier: Row, later: Row) -> Row:
+    """Return one row with the scores of two rows of the same key; a row with numbers counts before a failure."""
     if earlier.failure is not None:
         return later
     return earlier if later.failure is not None else replace(earlier, scores={**earlier.scores, **later.scores})

@@ -1,4 +1,4 @@
-"""A folder of files on a disk or behind any URL that fsspec knows: a file is there whole or not at all."""
+"""A folder of files on a disk or behind any URL that fsspec knows, in which a file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,31 +13,29 @@ from pathlib import Path
 from typing import final
 
 from repeat_xai.errors import OutputError, reason
-from repeat_xai.files.atomic import sweep, writing
+from repeat_xai.files.atomic import remove_old_drafts, writing
 
 SUFFIX = ".parquet"
-OBJECTS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
-"""Where a file appears whole even if whoever writes it is killed; elsewhere it is written beside its place."""
-
-
-PATIENCE = 60.0
+OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
+"""Protocols by which a file appears whole even if its writer is killed; by others a draft is written and then moved."""
+LOCK_TIMEOUT = 60.0
 """Seconds to wait for another run that merges files."""
 
 
 class GoneError(Exception):
-    """A file that was listed is there no more."""
+    """A file that was listed is missing."""
 
 
 @final
-class Folder:
-    """Its files are those with the suffix, but for hidden ones, which are not finished."""
+class StoreFolder:
+    """A folder whose files are those with the suffix `.parquet`; hidden ones are drafts and do not count."""
 
     def __init__(self, url: str | Path) -> None:
         import fsspec
         from fsspec.implementations.local import LocalFileSystem
 
         self.url = str(url)
-        with _telling(f"{url}: cannot be opened as a store"):
+        with _one_line_errors(f"{url}: cannot be opened as a store"):
             if isinstance(url, Path):
                 self._files, self._path = LocalFileSystem(), url.absolute().as_posix()
             else:
@@ -46,24 +44,25 @@ class Folder:
         self._on_disk = isinstance(self._files, LocalFileSystem)
         protocols = self._files.protocol
         if self._on_disk:
-            sweep(Path(self._path))
-        self._whole = not OBJECTS.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
+            remove_old_drafts(Path(self._path))
+        self._appears_whole = not OBJECT_STORES.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of every file, by name."""
-        with _telling(f"{self.url}: cannot be read"):
-            self._files.invalidate_cache(self._path)  # others write here too
+        """Return the size of every file in bytes, by its name."""
+        with _one_line_errors(f"{self.url}: cannot be read"):
+            self._files.invalidate_cache(self._path)  # other runs write here too
             try:
-                found = self._files.ls(self._path, detail=True)
+                entries = self._files.ls(self._path, detail=True)
             except FileNotFoundError:
                 if self._on_disk:
                     raise
-                found = []  # among objects a folder is there when something is in it
-        sizes = {entry["name"]: int(entry["size"] or 0) for entry in found if entry["type"] == "file"}
+                entries = []  # an object store has a folder only once something is in it
+        sizes = {entry["name"]: int(entry["size"] or 0) for entry in entries if entry["type"] == "file"}
         return {name: sizes[name] for name in sorted(sizes) if _finished(name)}
 
     def read(self, name: str) -> bytes:
-        with _telling(f"{name}: cannot be read"):
+        """Return the content of a file; raise a GoneError if it is missing."""
+        with _one_line_errors(f"{name}: cannot be read"):
             try:
                 content: bytes = self._files.cat_file(name)
             except OSError as error:
@@ -73,7 +72,7 @@ class Folder:
         return content
 
     def write(self, content: bytes) -> None:
-        """Under a name of its own."""
+        """Write a new file, under a name that no other file has."""
         name = f"{uuid.uuid4().hex}{SUFFIX}"
         path, draft = (f"{self._path.rstrip('/')}/{dot}{name}" for dot in ("", "."))
         if self._on_disk:
@@ -82,21 +81,21 @@ class Folder:
                 file.flush()
                 os.fsync(file.fileno())
             return
-        with _telling(f"{self.url}: cannot be written"):
-            self._files.pipe_file(path if self._whole else draft, content)
-            if not self._whole:
+        with _one_line_errors(f"{self.url}: cannot be written"):
+            self._files.pipe_file(path if self._appears_whole else draft, content)
+            if not self._appears_whole:
                 self._files.mv(draft, path)
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Wait until no other run of this machine is inside such a block; yield False if that takes too long.
+    def locked(self) -> Iterator[bool]:
+        """Wait until no other run of this machine is inside such a block, then yield True, or False after a timeout.
 
-        Where the folder is not on a disk, or the disk knows no locks, runs cannot wait for each other.
+        If the folder is not on a disk, or the disk supports no locks, runs cannot wait for each other: yield True.
         """
         if not self._on_disk:
             yield True
             return
-        with _telling(f"{self.url}: cannot be read"):
+        with _one_line_errors(f"{self.url}: cannot be read"):
             descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield _lock(descriptor)
@@ -104,19 +103,20 @@ class Folder:
             os.close(descriptor)
 
     def remove(self, name: str) -> None:
-        with _telling(f"{name}: cannot be removed"), suppress(FileNotFoundError):
+        """Remove a file if it is there."""
+        with _one_line_errors(f"{name}: cannot be removed"), suppress(FileNotFoundError):
             self._files.rm_file(name)
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock an open folder; say whether that was possible within `PATIENCE` seconds."""
-    until = time.monotonic() + PATIENCE
+    """Lock an open folder, and return whether that was possible within `LOCK_TIMEOUT` seconds."""
+    until = time.monotonic() + LOCK_TIMEOUT
     while time.monotonic() < until:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(0.05)
-        except OSError:  # the disk knows no locks
+        except OSError:  # the disk supports no locks
             return True
         else:
             return True
@@ -124,15 +124,16 @@ def _lock(descriptor: int) -> bool:
 
 
 @contextmanager
-def _telling(what: str) -> Iterator[None]:
-    """Whatever goes wrong in one line: behind a URL is a library with errors of its own."""
+def _one_line_errors(problem: str) -> Iterator[None]:
+    """Turn any error into an OutputError of one line, since each of fsspec's libraries raises errors of its own."""
     try:
         yield
     except GoneError:
         raise
     except Exception as error:
-        raise OutputError(f"{what} ({reason(error)})") from error
+        raise OutputError(f"{problem} ({reason(error)})") from error
 
 
 def _finished(name: str) -> bool:
+    """Return whether a file holds rows and is not a draft."""
     return name.endswith(SUFFIX) and not name.rpartition("/")[2].startswith(".")

@@ -1,1 +1,4 @@
-"""Label-free attribution methods, one per file. Each may serve as the base of REPEAT or of a spread."""
+"""Label-free attribution methods, one per file, each of which may serve as the base of REPEAT or of a spread.
+
+A file that defines `NAMED`, a dictionary from names to methods, adds these names to every command, list and page.
+"""

@@ -1,4 +1,4 @@
-"""Any other attribution of the label-free scalar, of Captum's or one's own, in a line.
+"""Any other attribution of the label-free scalar g, from Captum or one's own, as a method.
 
 Attribution(name="DeepLift", function=lambda g, x: captum.attr.DeepLift(g).attribute(x))
 """
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, final
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError
+from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
 from repeat_xai.methods.bases.label_free import Alignment, Reference, attribute
-from repeat_xai.methods.bases.options import settle
+from repeat_xai.methods.bases.options import check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -23,22 +24,28 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """What a function of (g, x) attributes to each value of x, which is [1, channels, height, width]."""
+    """A method made of a function that attributes the label-free scalar g to the values of an image x."""
 
     name: str
-    """What it is called in the record: it stands for the function there."""
+    """Name of the method; it stands for the function in the provenance."""
     function: Callable[[Alignment, Tensor], Tensor] = field(compare=False)
+    """Takes g and x [1, channels, height, width], and returns one attribution for each value of x."""
     stochastic: bool = False
-    """Whether it draws random numbers, from torch's or numpy's global generators: those are seeded for it."""
+    """Whether it draws random numbers from torch's or numpy's global generators, which are seeded for it."""
     gradients: bool = True
-    """Whether it needs gradients; without, any encoder will do."""
+    """Whether it needs gradients; if not, any encoder can be used."""
     channels: str = "sum_abs"
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_options(self)
         if isinstance(self.function, type) or not callable(self.function):
             raise ConfigurationError(f"function must take (g, x) and give attributions, not be {self.function!r}")
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+    __call__ = explain_image
+    stream = explain_images
+    answers = answers_of_base
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the attribution of each pixel."""
         return attribute(self, encoder, image, self.function, seed=seed)

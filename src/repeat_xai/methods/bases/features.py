@@ -1,4 +1,4 @@
-"""Which pixels are taken away together, where a method asks after parts of the image and not after pixels."""
+"""Features divide an image into parts, for methods that hide whole parts and not single pixels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.errors import ConfigurationError, at_least
+from repeat_xai.errors import ConfigurationError, at_least, expect_number
 from repeat_xai.types import Image
 
 if TYPE_CHECKING:
@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Features(Protocol):
-    """The number of the part that each pixel belongs to."""
+    """A way to divide an image into parts."""
 
-    def __call__(self, image: Image) -> Parts: ...
+    def __call__(self, image: Image) -> Parts:
+        """Return the number of the part that each pixel, or each value, belongs to."""
+        ...
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Squares:
-    """A grid of cells, as many as RELAX's masks have."""
+    """A grid of squares, by default as many as the cells of RELAX's masks."""
 
     cells: int = 7
+    """Squares per side."""
 
     def __post_init__(self) -> None:
         at_least("cells", self.cells, 1)
@@ -44,14 +47,17 @@ class Squares:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Superpixels:
-    """Patches of like colour (SLIC, Achanta et al. 2012), about so many."""
+    """Patches of similar colour (SLIC, Achanta et al. 2012)."""
 
     segments: int = 49
+    """Approximate number of patches."""
     compactness: float = 10.0
+    """Weight of nearness against colour: higher values give squarer patches."""
 
     def __post_init__(self) -> None:
         at_least("segments", self.segments, 1)
-        if not self.compactness > 0:
+        expect_number("compactness", self.compactness)
+        if self.compactness <= 0:
             raise ConfigurationError(f"compactness must be above zero, not {self.compactness}")
 
     def __call__(self, image: Image) -> Parts:
@@ -66,7 +72,7 @@ class Superpixels:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """Every value by itself, each channel of each pixel: what Captum does unless told otherwise."""
+    """Every value by itself, that is each channel of each pixel, as Captum does by default."""
 
     def __call__(self, image: Image) -> Parts:
         return torch.arange(image.pixels.numel()).view(image.pixels.shape)
@@ -76,7 +82,7 @@ FEATURES: dict[str, Features] = {"squares": Squares(), "superpixels": Superpixel
 
 
 def parts_of(features: Features | Tensor, image: Image) -> Int[Tensor, "1 channels height width"]:
-    """The parts, numbered from 0 without a gap, for each value of the image."""
+    """Return the part of each value of the image, numbered from 0 without gaps."""
     parts = features.detach().cpu() if isinstance(features, Tensor) else features(image)
     if (
         not isinstance(parts, Tensor)
@@ -87,11 +93,11 @@ def parts_of(features: Features | Tensor, image: Image) -> Int[Tensor, "1 channe
             image.pixels.shape[1:],
         )
     ):
-        found = f"{parts.dtype} {list(parts.shape)}" if isinstance(parts, Tensor) else type(parts).__name__
+        given = f"{parts.dtype} {list(parts.shape)}" if isinstance(parts, Tensor) else type(parts).__name__
         raise ConfigurationError(
-            f"the features give {found}, not a whole number for each of {list(image.pixels.shape[1:])} pixels"
+            f"the features give {given}, not a whole number for each of {list(image.pixels.shape[1:])} pixels"
         )
     numbered: Tensor = torch.unique(parts, return_inverse=True)[1]
     if numbered.max() < 1:
-        raise ConfigurationError("the features are a single part, which nothing can be compared with; give more")
+        raise ConfigurationError("the features are a single part, so there is nothing to compare; give more")
     return numbered.expand(image.pixels.shape)[None]

@@ -1,4 +1,4 @@
-"""Guided backpropagation (Springenberg et al. 2015), label-free: saliency by way of what speaks for, at every ReLU."""
+"""Guided backpropagation (Springenberg et al. 2015), label-free: saliency with negative gradients cut at each ReLU."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 from torch import nn
 
 from repeat_xai.encoders.torch_encoder import TorchEncoder
-from repeat_xai.methods.bases.label_free import Reference, attribute_here, references
-from repeat_xai.methods.bases.options import settle
+from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.label_free import Reference, attribute_at_image, reference_calls
+from repeat_xai.methods.bases.options import check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class GuidedBackprop:
-    """Saliency in which a ReLU passes back only what is above zero; without a ReLU it is saliency."""
+    """Guided backpropagation: each ReLU passes back positive gradients only. Without a ReLU it equals saliency."""
 
+    title: ClassVar[str] = "Guided backpropagation"
     stochastic: ClassVar[bool] = False
     gradients: ClassVar[bool] = True
     citation: ClassVar[str] = "Springenberg et al. 2015"
@@ -30,15 +32,24 @@ class GuidedBackprop:
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_options(self)
 
     @property
     def calls(self) -> int:
-        return references(self) + 1
+        """Encoder calls for an image."""
+        return reference_calls(self) + 1
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+    __call__ = explain_image
+    stream = explain_images
+    answers = answers_of_base
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the attribution of each pixel."""
         from captum import attr
 
         if isinstance(encoder, TorchEncoder) and not any(isinstance(m, nn.ReLU) for m in encoder.module.modules()):
-            warnings.warn(f"{encoder.name} has no nn.ReLU: its guided backpropagation is saliency", stacklevel=2)
-        return attribute_here(self, encoder, image, lambda g, x: attr.GuidedBackprop(g).attribute(x), seed=seed)
+            warnings.warn(f"{encoder.name} has no nn.ReLU: its guided backpropagation equals saliency", stacklevel=2)
+        return attribute_at_image(self, encoder, image, lambda g, x: attr.GuidedBackprop(g).attribute(x), seed=seed)
+
+
+NAMED = {"guided_backprop": GuidedBackprop()}

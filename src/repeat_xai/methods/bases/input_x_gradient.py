@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from repeat_xai.methods.bases.label_free import Reference, attribute_here, references
-from repeat_xai.methods.bases.options import settle
+from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.label_free import Reference, attribute_at_image, reference_calls
+from repeat_xai.methods.bases.options import check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class InputXGradient:
-    """Saliency, weighed by how far the pixel is from the mean colour."""
+    """Input × gradient: saliency times the pixel's difference from the mean colour."""
 
+    title: ClassVar[str] = "Input × gradient"
     stochastic: ClassVar[bool] = False
     gradients: ClassVar[bool] = True
     citation: ClassVar[str] = "Shrikumar et al. 2016"
@@ -26,13 +28,22 @@ class InputXGradient:
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_options(self)
 
     @property
     def calls(self) -> int:
-        return references(self) + 1
+        """Encoder calls for an image."""
+        return reference_calls(self) + 1
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+    __call__ = explain_image
+    stream = explain_images
+    answers = answers_of_base
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the attribution of each pixel."""
         from captum import attr
 
-        return attribute_here(self, encoder, image, lambda g, x: attr.InputXGradient(g).attribute(x), seed=seed)
+        return attribute_at_image(self, encoder, image, lambda g, x: attr.InputXGradient(g).attribute(x), seed=seed)
+
+
+NAMED = {"input_x_gradient": InputXGradient()}

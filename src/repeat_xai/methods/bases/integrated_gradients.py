@@ -2,7 +2,7 @@
 
     (x − b) · ∫₀¹ ∂g/∂x̃ at b + α(x − b) dα
 
-Over all values they sum to g(x) − g(b).
+The attributions of all values sum to g(x) − g(b).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from repeat_xai.methods.bases.baselines import BASELINES
-from repeat_xai.methods.bases.label_free import Reference, at_once, attribute, references
-from repeat_xai.methods.bases.options import settle
+from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.label_free import Reference, attribute, copies_per_batch, reference_calls
+from repeat_xai.methods.bases.options import FILLS, check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -22,25 +22,33 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class IntegratedGradients:
-    """Gradients summed on the way from a baseline to the image."""
+    """Integrated gradients: the gradient averaged over a straight path from a filled image b to the image."""
 
+    title: ClassVar[str] = "Integrated gradients"
     stochastic: ClassVar[bool] = False
     gradients: ClassVar[bool] = True
     citation: ClassVar[str] = "Sundararajan et al. 2017"
 
     steps: int = 50
-    baseline: str = "zero"
+    """Points on the path."""
+    fill: str = "mean"
     channels: str = "sum_abs"
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_options(self)
 
     @property
     def calls(self) -> int:
-        return references(self) + self.steps
+        """Encoder calls for an image."""
+        return reference_calls(self) + self.steps
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+    __call__ = explain_image
+    stream = explain_images
+    answers = answers_of_base
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the attribution of each pixel."""
         from captum import attr
 
         return attribute(
@@ -48,7 +56,10 @@ class IntegratedGradients:
             encoder,
             image,
             lambda g, x: attr.IntegratedGradients(g).attribute(
-                x, BASELINES[self.baseline](x, encoder), n_steps=self.steps, internal_batch_size=at_once(encoder)
+                x, FILLS[self.fill](x, encoder), n_steps=self.steps, internal_batch_size=copies_per_batch(encoder)
             ),
             seed=seed,
         )
+
+
+NAMED = {"integrated_gradients": IntegratedGradients()}

@@ -1,4 +1,4 @@
-"""LIME (Ribeiro et al. 2016), label-free: g near the image as a sum over its parts, by weighted ridge regression."""
+"""LIME (Ribeiro et al. 2016), label-free: a weighted ridge regression of g, near the image, on the image's parts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from repeat_xai.errors import at_least
+from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.captum_internals import ridge_regression
 from repeat_xai.methods.bases.features import Features, Squares
-from repeat_xai.methods.bases.label_free import Reference, references
-from repeat_xai.methods.bases.options import settle
+from repeat_xai.methods.bases.label_free import Reference, reference_calls
+from repeat_xai.methods.bases.options import check_options
 from repeat_xai.methods.bases.surrogates import attribute_parts
 from repeat_xai.types import Encoder, Image
 
@@ -19,43 +21,53 @@ if TYPE_CHECKING:
     from repeat_xai.types import Map
 
 WIDTH, RIDGE = 0.25, 1.0
-"""As the authors' explainer of images has them."""
+"""Width of the kernel and strength of the ridge, as in the authors' explainer of images."""
 
 
-def alike(_: object, __: object, kept: Tensor, **___: object) -> Tensor:
-    """exp(−d²/2w²), d = 1 − √(share kept): the cosine distance of which parts are kept from all of them."""
-    away = 1 - kept.double().mean().sqrt()
-    return torch.exp(-(away**2) / (2 * WIDTH**2))
+def similarity_kernel(_: object, __: object, kept: Tensor, **___: object) -> Tensor:
+    """Return exp(−d²/2w²), where d = 1 − √(share kept) is the cosine distance between the kept parts and all parts."""
+    distance = 1 - kept.double().mean().sqrt()
+    return torch.exp(-(distance**2) / (2 * WIDTH**2))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Lime:
-    """How much g rises with each part, among copies that are like the image."""
+    """LIME: how much each part of the image raises g, among copies that are similar to the image."""
 
+    title: ClassVar[str] = "LIME"
     stochastic: ClassVar[bool] = True
     gradients: ClassVar[bool] = False
     citation: ClassVar[str] = "Ribeiro et al. 2016"
 
     samples: int = 500
+    """Number of copies with hidden parts."""
     features: Features | Tensor = Squares()
-    """Which pixels are taken away together."""
-    baseline: str = "zero"
+    """The parts: which pixels are hidden together."""
+    fill: str = "mean"
     channels: str = "mean"
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_options(self)
         at_least("samples", self.samples, 3)
 
     @property
     def calls(self) -> int:
-        return references(self) + self.samples
+        """Encoder calls for an image."""
+        return reference_calls(self) + self.samples
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+    __call__ = explain_image
+    stream = explain_images
+    answers = answers_of_base
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the attribution of each pixel."""
         from captum import attr
-        from captum._utils.models.linear_model import SkLearnRidge
 
         return attribute_parts(
-            self, encoder, image, lambda g: attr.Lime(g, SkLearnRidge(alpha=RIDGE), alike), seed=seed
+            self, encoder, image, lambda g: attr.Lime(g, ridge_regression(RIDGE), similarity_kernel), seed=seed
         )
+
+
+NAMED = {"lime": Lime()}

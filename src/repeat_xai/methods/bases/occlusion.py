@@ -1,4 +1,4 @@
-"""Occlusion (Zeiler and Fergus 2014), label-free: how much g falls when a window is taken away."""
+"""Occlusion (Zeiler and Fergus 2014), label-free: how much g falls when a window of the image is hidden."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.methods.bases.baselines import BASELINES
-from repeat_xai.methods.bases.label_free import Reference, at_once, attribute, references
-from repeat_xai.methods.bases.options import settle
+from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.label_free import Reference, attribute, copies_per_batch, reference_calls
+from repeat_xai.methods.bases.options import FILLS, check_options
 from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:
@@ -19,29 +19,37 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Occlusion:
-    """A window slid over the image; a pixel is worth the mean of the windows that hide it."""
+    """Occlusion: hide a window at each place; a pixel gets the mean fall of g over the windows that hide it."""
 
+    title: ClassVar[str] = "Occlusion"
     stochastic: ClassVar[bool] = False
     gradients: ClassVar[bool] = False
     citation: ClassVar[str] = "Zeiler and Fergus 2014"
 
     window: int = 32
+    """Side of the window in pixels."""
     stride: int = 16
-    baseline: str = "zero"
+    """Pixels between two places of the window."""
+    fill: str = "mean"
     channels: str = "mean"
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_options(self)
         if self.stride > self.window:
-            raise ConfigurationError(f"steps of {self.stride} leave gaps between windows of {self.window}")
+            raise ConfigurationError(f"a stride of {self.stride} leaves gaps between windows of {self.window}")
 
     @property
     def calls(self) -> int:
-        """For an image of 224×224."""
-        return references(self) + 1 + (math.ceil((224 - self.window) / self.stride) + 1) ** 2
+        """Encoder calls for an image of 224×224 pixels."""
+        return reference_calls(self) + 1 + (math.ceil((224 - self.window) / self.stride) + 1) ** 2
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+    __call__ = explain_image
+    stream = explain_images
+    answers = answers_of_base
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the attribution of each pixel."""
         from captum import attr
 
         expect(encoder, image)
@@ -56,8 +64,11 @@ class Occlusion:
                 x,
                 sliding_window_shapes=(channels, self.window, self.window),
                 strides=(channels, self.stride, self.stride),
-                baselines=BASELINES[self.baseline](x, encoder),
-                perturbations_per_eval=at_once(encoder),
+                baselines=FILLS[self.fill](x, encoder),
+                perturbations_per_eval=copies_per_batch(encoder),
             ),
             seed=seed,
         )
+
+
+NAMED = {"occlusion": Occlusion()}

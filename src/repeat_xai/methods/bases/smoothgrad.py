@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 from repeat_xai.errors import at_least, choose
-from repeat_xai.methods.bases.label_free import AT_ONCE, Reference, attribute, deviation, references
-from repeat_xai.methods.bases.options import settle
+from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.label_free import COPIES_PER_BATCH, Reference, attribute, deviation, reference_calls
+from repeat_xai.methods.bases.options import check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -18,35 +19,42 @@ if TYPE_CHECKING:
 
 Moment = Literal["mean", "variance"]
 MOMENTS = {"mean": "smoothgrad", "variance": "vargrad"}
-"""Captum's names."""
+"""Captum's names of the moments."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SmoothGrad:
-    """Saliency under noise: its mean, or its variance."""
+    """SmoothGrad, the mean of saliency under noise, or VarGrad, its variance."""
 
+    title: ClassVar[str] = "SmoothGrad"
     stochastic: ClassVar[bool] = True
     gradients: ClassVar[bool] = True
     citation: ClassVar[str] = "Smilkov et al. 2017; Adebayo et al. 2018"
 
     samples: int = 50
     noise: float = 0.15
-    """σ, as a share of the range of the image's values."""
+    """Standard deviation σ, as a share of the range of the image's values."""
     moment: Moment = "mean"
     channels: str = "sum_abs"
     reference: Reference | None = None
 
     def __post_init__(self) -> None:
-        settle(self)
+        check_options(self)
         choose("moment", self.moment, MOMENTS)
         at_least("samples", self.samples, 2 if self.moment == "variance" else 1)
 
     @property
     def calls(self) -> int:
-        return references(self) + self.samples
+        """Encoder calls for an image."""
+        return reference_calls(self) + self.samples
 
-    def __call__(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+    __call__ = explain_image
+    stream = explain_images
+    answers = answers_of_base
+
+    def importance(self, encoder: Encoder, image: Image, *, seed: int) -> Map:
+        """Return the attribution of each pixel."""
         from captum import attr
 
         return attribute(
@@ -57,9 +65,12 @@ class SmoothGrad:
                 x,
                 nt_type=MOMENTS[self.moment],
                 nt_samples=self.samples,
-                nt_samples_batch_size=AT_ONCE,
+                nt_samples_batch_size=COPIES_PER_BATCH,
                 stdevs=deviation(x, self.noise),
                 abs=False,
             ),
             seed=seed,
         )
+
+
+NAMED = {"smoothgrad": SmoothGrad(), "vargrad": SmoothGrad(moment="variance")}

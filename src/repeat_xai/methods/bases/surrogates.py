@@ -1,4 +1,4 @@
-"""What a regression on parts of the image gives each of them: the work that Kernel SHAP and LIME share."""
+"""Regression of the label-free scalar on parts of the image, which Kernel SHAP and LIME share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from repeat_xai.methods.bases.baselines import BASELINES
 from repeat_xai.methods.bases.features import Features, parts_of
-from repeat_xai.methods.bases.label_free import Alignment, LabelFree, at_once, attribute
+from repeat_xai.methods.bases.label_free import Alignment, LabelFree, attribute, copies_per_batch
+from repeat_xai.methods.bases.options import FILLS
 from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ByParts(LabelFree, Protocol):
-    """A method that takes parts of the image away."""
+    """A method that hides parts of the image."""
 
     @property
     def samples(self) -> int: ...
     @property
     def features(self) -> Features | Tensor: ...
     @property
-    def baseline(self) -> str: ...
+    def fill(self) -> str: ...
 
 
 def attribute_parts(
     method: ByParts, encoder: Encoder, image: Image, surrogate: Callable[[Alignment], Any], *, seed: int
 ) -> Map:
-    """Every pixel as its part."""
+    """Return a map in which every pixel has the attribution of its part."""
     expect(encoder, image)
     parts = parts_of(method.features, image)
     return attribute(
@@ -42,10 +42,10 @@ def attribute_parts(
             surrogate(g)
             .attribute(
                 x,
-                baselines=BASELINES[method.baseline](x, encoder),
+                baselines=FILLS[method.fill](x, encoder),
                 feature_mask=parts.to(x.device),
                 n_samples=method.samples,
-                perturbations_per_eval=at_once(encoder),
+                perturbations_per_eval=copies_per_batch(encoder),
                 return_input_shape=False,
             )[0]
             .cpu()[parts]

@@ -1,22 +1,21 @@
-"""Judging a dataset: which of its images does the encoder not know?"""
+"""Judging sets of images: which of them does the encoder not know, and which are poisoned?"""
 
 from repeat_xai.metrics.detection.aggregates import AGGREGATES
-from repeat_xai.metrics.detection.code_scores import BASELINES, density, mahalanobis, nearest
-from repeat_xai.metrics.detection.interval import bootstrapped
+from repeat_xai.metrics.detection.code_scores import CODE_SCORES, density, mahalanobis, nearest
 from repeat_xai.metrics.detection.mixture import Mixture, mixture
-from repeat_xai.metrics.detection.poison_detection import Detection, detection
-from repeat_xai.metrics.detection.quality import Quality, Roc, quality, roc
+from repeat_xai.metrics.detection.poison_detection import PoisonDetection, detect_poison
+from repeat_xai.metrics.detection.quality import Quality, Roc, bootstrap_interval, quality, roc
 
 __all__ = [
     "AGGREGATES",
-    "BASELINES",
-    "Detection",
+    "CODE_SCORES",
     "Mixture",
+    "PoisonDetection",
     "Quality",
     "Roc",
-    "bootstrapped",
+    "bootstrap_interval",
     "density",
-    "detection",
+    "detect_poison",
     "mahalanobis",
     "mixture",
     "nearest",

@@ -1,10 +1,13 @@
-"""Explanations and scores → figures. Nothing is computed here; colours read the same to the colour-blind."""
+"""Figures of explanations and of scores, in colours that the colour-blind tell apart.
+
+The functions draw what they are given and compute nothing. `save_figure` writes what they return to a file.
+"""
 
 from repeat_xai.output.figures.captions import title
-from repeat_xai.output.figures.comparison import comparison
 from repeat_xai.output.figures.contact_sheet import contact_sheet
 from repeat_xai.output.figures.curves import histograms, histograms_by_method, reliability, roc, similarities
-from repeat_xai.output.figures.panel import panel
+from repeat_xai.output.figures.explanation_figures import comparison, panel
+from repeat_xai.output.figures.figure_files import save_figure
 
 __all__ = [
     "comparison",
@@ -14,6 +17,7 @@ __all__ = [
     "panel",
     "reliability",
     "roc",
+    "save_figure",
     "similarities",
     "title",
 ]

@@ -1,4 +1,4 @@
-"""Explanations in words: what was explained, how, and from how much."""
+"""Captions of explanations: which photo, by which encoder and method, and from how many masks or passes."""
 
 from __future__ import annotations
 
@@ -18,47 +18,51 @@ TITLES = {
     "KernelShap": "Kernel SHAP",
     "Lime": "LIME",
 }
+"""Titles of methods by the names of their classes; a method that is not here is called by its class."""
 
 
 def title(explanation: Explanation) -> str:
-    """The method in words, such as `REPEAT` or `REPEAT over Kernel SHAP`."""
+    """Return the title of the method, such as `REPEAT` or `REPEAT over Kernel SHAP`."""
     method = explanation.provenance["method"]
-    outer, inner = _words(method), _words(method.get("base", ""))
+    outer, inner = method_title(method), method_title(method.get("base", ""))
     if method["name"] == "Spread":
         return inner
     return outer if inner in ("", "RELAX") else f"{outer} over {inner}"
 
 
 def subject(explanation: Explanation) -> str:
-    """Which photo, and by which encoder."""
+    """Return the names of the photo and of the encoder."""
     return f"{short_name(explanation.photo, 60)}  ·  {explanation.provenance['encoder']['name']}"
 
 
 def short_name(photo: Photo, longest: int) -> str:
-    """The photo's file name in one line, cut where it is longer."""
+    """Return the photo's file name in one line, cut where it has more letters than `longest`."""
     name = Path(photo.name).name.encode(errors="replace").decode()
     return shorten(name, longest, placeholder="…") or f"{name[:longest]}…"
 
 
 def caption(explanation: Explanation) -> str:
-    """All of it in one line."""
+    """Return photo, encoder, method and budget in one line."""
     return "  ·  ".join((subject(explanation), title(explanation), *budget(explanation)))
 
 
 def budget(explanation: Explanation) -> list[str]:
-    """What the method was given to work with."""
-    made = explanation.provenance
-    method = made["method"]
+    """Return how many repeats, passes, masks, samples or steps the method made."""
+    provenance = explanation.provenance
+    method = provenance["method"]
     base = method.get("base", method)
-    if "pool" in made:
-        return [f"estimated from a pool of {made['pool']['masks']} masks"]
-    given = method | (base if isinstance(base, dict) else {})
-    return [f"{kind} {given[kind]}" for kind in ("repeats", "passes", "masks", "samples", "steps") if kind in given]
+    if "budget" in provenance:
+        masks, asked = provenance["budget"]["masks"], provenance["budget"].get("asked")
+        rounded = f" ({asked} asked for, rounded up to whole blocks)" if asked else ""
+        return [f"estimated from {masks} masks{rounded}"]
+    options = method | (base if isinstance(base, dict) else {})
+    return [f"{kind} {options[kind]}" for kind in ("repeats", "passes", "masks", "samples", "steps") if kind in options]
 
 
-def _words(method: dict[str, Any] | str) -> str:
+def method_title(method: dict[str, Any] | str) -> str:
+    """Return the title of a method from its configuration, without that of its base."""
     name = method if isinstance(method, str) else method["name"]
     if isinstance(method, dict) and method.get("moment") == "variance":
         return "VarGrad"
-    against = " to a reference" if isinstance(method, dict) and method.get("reference") else ""
-    return TITLES.get(name, name) + against
+    target = " to a reference" if isinstance(method, dict) and method.get("reference") else ""
+    return TITLES.get(name, name) + target

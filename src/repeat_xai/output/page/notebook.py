@@ -1,4 +1,4 @@
-"""An explanation as a notebook shows it."""
+"""How a notebook shows an explanation: as a page in a frame, or as a picture where pages cannot be shown."""
 
 from __future__ import annotations
 
@@ -7,36 +7,39 @@ from io import BytesIO
 from markupsafe import escape
 
 from repeat_xai.output.figures.captions import caption, short_name
-from repeat_xai.output.figures.panel import panel
-from repeat_xai.output.page.page_template_data import Content, Page, html
+from repeat_xai.output.figures.explanation_figures import panel
+from repeat_xai.output.page.method_view import method_view
+from repeat_xai.output.page.page_parts import Content, ImagesPage, page_html
 from repeat_xai.output.page.pictures import photo_url
-from repeat_xai.output.page.view import view
 from repeat_xai.types import Explanation
 
-LEVEL = 0.95
-LONGEST = 1024
-HEIGHT = 640
-"""Of the frame, in pixels."""
+VERDICT_LEVEL = 0.95
+"""Share of votes from which on a verdict is certain."""
+MAX_PHOTO_SIDE = 1024
+"""The longer side of the photo, in pixels."""
+FRAME_HEIGHT = 640
+"""Height of the frame, in pixels."""
 
 
 def frame(explanation: Explanation) -> str:
-    """The page in a frame of its own, so that neither its style nor its script meets the notebook's."""
-    photo, made = explanation.photo, explanation.provenance
+    """Return the explanation's page in an HTML frame, so that its style and its script do not affect the notebook."""
+    photo = explanation.photo
     content = Content(
         name=short_name(photo, 60),
-        photo=photo_url(photo, longest=LONGEST),
+        photo=photo_url(photo, longest=MAX_PHOTO_SIDE),
         size=photo.size,
         box=photo.box,
         facts=(),
-        views=[view(explanation, level=LEVEL, provenance=made)],
+        views=[method_view(explanation, level=VERDICT_LEVEL, provenance=explanation.provenance)],
     )
-    page = Page(kind="notebook", title=content.name, lead="", contents=[content])
-    words, document = escape(caption(explanation)), escape("".join(html(page)))
-    return f'<iframe title="{words}" style="width: 100%; height: {HEIGHT}px; border: 0" srcdoc="{document}"></iframe>'
+    page = ImagesPage(kind="notebook", title=content.name, level=VERDICT_LEVEL, contents=[content])
+    title, document = escape(caption(explanation)), escape("".join(page_html(page)))
+    style = f"width: 100%; height: {FRAME_HEIGHT}px; border: 0"
+    return f'<iframe title="{title}" style="{style}" srcdoc="{document}"></iframe>'
 
 
 def picture(explanation: Explanation) -> bytes:
-    """The panel as PNG, for whatever shows no pages, such as a notebook made into a PDF."""
+    """Return the panel as PNG, for programs that show no pages, such as a notebook exported to PDF."""
     png = BytesIO()
-    panel(explanation, level=LEVEL).savefig(png, format="png", dpi=100)
+    panel(explanation, level=VERDICT_LEVEL).savefig(png, format="png", dpi=100)
     return png.getvalue()

@@ -1,4 +1,4 @@
-"""Photos and colours as the page carries them: small, and as data URLs."""
+"""Photos, thumbnails and colour tables in the form in which the page stores them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from jaxtyping import Float, UInt8
     from torch import Tensor
 
-THUMBNAIL = 128
-"""Height in pixels."""
-QUALITY = 82
+THUMBNAIL_HEIGHT = 128
+"""Height of a thumbnail, in pixels."""
+WEBP_QUALITY = 82
+NO_MAP_COLOUR = "#808080"
 
 
 def colour_tables() -> dict[str, str]:
-    """Red, green and blue of every colour of every scale, as base64 of bytes."""
+    """Return red, green and blue of every colour of every colour scale, as base64 of bytes."""
     scales = {name: colormaps[name] for name in (IMPORTANCE, UNCERTAINTY, SIGNED)} | {"verdict": VERDICT_COLOURS}
     return {
         name: b64encode((scale(np.arange(scale.N))[:, :3] * 255).round().astype(np.uint8).tobytes()).decode()
@@ -32,38 +33,43 @@ def colour_tables() -> dict[str, str]:
 
 
 def photo_url(photo: Photo, *, longest: int) -> str:
-    """The photo to lay maps over."""
+    """Return the photo as a data URL, its longer side reduced to at most this many pixels."""
     picture = PIL.Image.fromarray(photo.picture)
     picture.thumbnail((longest, longest))
-    return _url(picture)
+    return _webp_url(picture)
 
 
 def thumbnail_url(
-    photo: Photo, values: Float[Tensor, "height width"], colours: str, limits: tuple[float, float]
+    photo: Photo, values: Float[Tensor, "height width"] | None, colours: str, limits: tuple[float, float]
 ) -> str:
-    """What the encoder sees of the photo, and beside it the map."""
+    """Return, as a data URL, the part of the photo that the encoder sees, beside the map or beside grey without one."""
     rows, columns = photo.picture.shape[:2]
     height, width = photo.size
     left, top, right, bottom = photo.box
-    wide = min(max(round(THUMBNAIL * (right - left) / (bottom - top)), THUMBNAIL // 3), 3 * THUMBNAIL)
+    tile_width = round(THUMBNAIL_HEIGHT * (right - left) / (bottom - top))
+    tile_width = min(max(tile_width, THUMBNAIL_HEIGHT // 3), 3 * THUMBNAIL_HEIGHT)
     seen = (left * columns / width, top * rows / height, right * columns / width, bottom * rows / height)
-    pair = PIL.Image.new("RGB", (2 * wide, THUMBNAIL))
-    for place, picture, box in ((0, photo.picture, seen), (wide, _painted(values, colours, limits), None)):
-        small = PIL.Image.fromarray(picture).resize((wide, THUMBNAIL), PIL.Image.Resampling.BILINEAR, box)
-        pair.paste(small, (place, 0))
-    return _url(pair)
+    pair = PIL.Image.new("RGB", (2 * tile_width, THUMBNAIL_HEIGHT), NO_MAP_COLOUR)
+    tiles: list[tuple[int, np.ndarray, tuple[float, float, float, float] | None]] = [(0, photo.picture, seen)]
+    if values is not None:
+        tiles.append((tile_width, _coloured(values, colours, limits), None))
+    for place, picture, box in tiles:
+        tile = PIL.Image.fromarray(picture).resize((tile_width, THUMBNAIL_HEIGHT), PIL.Image.Resampling.BILINEAR, box)
+        pair.paste(tile, (place, 0))
+    return _webp_url(pair)
 
 
-def _painted(
+def _coloured(
     values: Float[Tensor, "height width"], colours: str, limits: tuple[float, float]
 ) -> UInt8[np.ndarray, "height width 3"]:
+    """Return the map as a picture in these colours."""
     low, high = limits
     share = ((values - low) / max(high - low, 1e-12)).clamp(0, 1).numpy()
-    painted: np.ndarray = (colormaps[colours](share)[..., :3] * 255).round().astype(np.uint8)
-    return painted
+    picture: np.ndarray = (colormaps[colours](share)[..., :3] * 255).round().astype(np.uint8)
+    return picture
 
 
-def _url(picture: PIL.Image.Image) -> str:
+def _webp_url(picture: PIL.Image.Image) -> str:
     file = BytesIO()
-    picture.save(file, "WEBP", quality=QUALITY)
+    picture.save(file, "WEBP", quality=WEBP_QUALITY)
     return f"data:image/webp;base64,{b64encode(file.getvalue()).decode()}"

@@ -1,4 +1,4 @@
-"""A template → a page in one file: style and scripts in it, and a policy that lets nothing else in."""
+"""Templates are filled into pages of one file, which hold their style and scripts and whose policy forbids all else."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from markupsafe import Markup
 from repeat_xai.version import __version__
 
 GENERATOR = "repeat-xai"
+"""The program that a page names as its maker; a page without it is the user's own."""
 
 
-def filled(template: str, scripts: Sequence[str], context: Mapping[str, Any]) -> Iterator[str]:
-    """The page as text, piece by piece."""
+def fill_template(template: str, scripts: Sequence[str], context: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the page's HTML piece by piece, with the scripts of these names in it."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "allow_nan": False}
     style = _asset("style.css")
@@ -32,9 +33,10 @@ def filled(template: str, scripts: Sequence[str], context: Mapping[str, Any]) ->
 
 
 def _asset(name: str) -> str:
+    """Return the text of a file in `assets`."""
     return files("repeat_xai.output.page").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
-    """Only this very text may run: a name with a script in it could not, even if it came through as one."""
+    """Return the digest by which the page's policy allows this text to run, and no script that a file name may hold."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

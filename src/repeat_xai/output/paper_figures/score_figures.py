@@ -1,85 +1,73 @@
-"""Figures of numbers of many images."""
+"""Figures of the scores of many images: histograms by method, similarities, and how well poisoned images are found."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import cycle
 
-import torch
 from matplotlib.figure import Figure
-from torch import Tensor
+from matplotlib.font_manager import FontProperties
+from matplotlib.ticker import MaxNLocator
 
-from repeat_xai.engine.mask_bounds import similarity_range as measured_range
-from repeat_xai.errors import EncoderError
-from repeat_xai.experiments.columns import scores
-from repeat_xai.experiments.settings import Setting
-from repeat_xai.methods.method_names import Method
-from repeat_xai.methods.once import Once
-from repeat_xai.methods.spread import Spread
-from repeat_xai.metrics.detection import mixture, roc
-from repeat_xai.output.figures import histograms_by_method, similarities
-from repeat_xai.output.figures.canvas import NARROW, WIDE, in_small_print
+from repeat_xai.experiments.paper.figure_data import MaskedSimilarities, OodScores, PoisonScores
 from repeat_xai.output.figures.captions import TITLES
-from repeat_xai.output.figures.detection_figure import told_apart
-from repeat_xai.output.paper_figures.figure_request import Asked, called
-
-MAPS = ("importance", "uncertainty")
-
-
-def ood_histograms(asked: Asked) -> Figure:
-    """Mean uncertainty of two datasets by every method, with how well it tells them apart."""
-    against = asked.against()
-    panels = {}
-    for method in asked.entry.methods:
-        known, unknown = (
-            _means(asked, asked.setting(dataset, method), asked.numbers(dataset), ("uncertainty",))["uncertainty"]
-            for dataset in (asked.entry.dataset, against)
-        )
-        title = f"{_words(asked.preset.method(method))}\nAUROC {roc(known, unknown).area:.2f}"
-        panels[title] = {called(asked.entry.dataset): known, called(against): unknown}
-    return in_small_print(histograms_by_method(panels, name="mean uncertainty of an image"), asked.note(), width=WIDE)
+from repeat_xai.output.figures.curves import LINES, STYLES, draw_histograms, histograms_by_method, similarities
+from repeat_xai.output.figures.figure_files import SilentFigure
+from repeat_xai.output.paper_figures.canvas import COLUMN_WIDTH, FULL_WIDTH, GREY, HEADING, LABEL, SMALL, note_text
 
 
-def similarity_range(asked: Asked) -> Figure:
-    """How alike images stay under the preset's masks."""
-    relax = asked.preset.relax
-    found = measured_range(
-        asked.encoder,
-        asked.every(),
-        masks=relax.masks,
-        grid=relax.grid,
-        similarity=relax.similarity,
-        chunk=relax.chunk,
-        seed=asked.seed,
-    )
-    note = f"{called(asked.entry.dataset)}  ·  {asked.network.label}"
-    return in_small_print(similarities(found), note, width=NARROW)
+def ood_histograms(data: OodScores) -> Figure:
+    """Draw the uncertainty of both datasets' images by every method, with its AUROC in the title."""
+    panels = {
+        f"{TITLES.get(method.method, method.method)}\nAUROC {method.area:.2f}": method.scores for method in data.methods
+    }
+    figure = histograms_by_method(panels, name="mean uncertainty of an image")
+    return _set_in_paper_type(figure, note_text(data.source.encoder, data.source.budget), width=FULL_WIDTH)
 
 
-def poison_histograms(asked: Asked) -> Figure:
-    """Half of the images poisoned, the other half clean, and a mixture that is not told which are which."""
-    against = asked.against()
-    numbers = asked.numbers(against)
-    half = len(numbers) // 2
-    (method,) = asked.entry.methods
-    poisoned = _means(asked, asked.setting(against, method), numbers[:half], MAPS)
-    clean = _means(asked, asked.setting(asked.entry.dataset, method), numbers[half:], MAPS)
-    splits = {of: mixture(torch.cat((clean[of], poisoned[of])), seed=asked.seed) for of in MAPS}
-    curves = {of: roc(splits[of].log_odds(clean[of]), splits[of].log_odds(poisoned[of])) for of in MAPS}
-    groups = {of: {"clean": clean[of], "poisoned": poisoned[of]} for of in MAPS}
-    return told_apart(groups, splits, curves, note=asked.note(asked.poison(against)))
+def similarity_histogram(data: MaskedSimilarities) -> Figure:
+    """Draw a histogram of the similarities between images and their masked copies."""
+    figure = similarities(data.similarities, low=data.low, high=data.high)
+    return _set_in_paper_type(figure, note_text(*data.source), width=COLUMN_WIDTH)
 
 
-def _means(asked: Asked, setting: Setting, numbers: Sequence[int], maps: Sequence[str]) -> dict[str, Tensor]:
-    """The mean of each of an image's maps, of the images that could be explained."""
-    rows = [row for row in (asked.rows or asked.worker.rows)(setting, numbers) if row is not None]
-    whole = [row for row in rows if row.failure is None]
-    if not whole:
-        why = next((row.failure for row in rows), "no image was given")
-        raise EncoderError(f"{asked.entry.name}: nothing of {setting.dataset} could be explained ({why})")
-    return {of: scores(whole, f"mean.{of}") for of in maps}
+def poison_histograms(data: PoisonScores) -> Figure:
+    """Draw a histogram for each map's scores with the mixture fitted to them, and the mixtures' ROC curves."""
+    figure = SilentFigure(figsize=(FULL_WIDTH, 2.6), layout="constrained")
+    grid = figure.add_gridspec(1, len(data.scores) + 1)
+    for place, (name, groups) in enumerate(data.scores.items()):
+        axes = figure.add_subplot(grid[place])
+        draw_histograms(axes, groups, data.mixtures.get(name))
+        axes.set_title(f"mean {name}")
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+        axes.set_ylabel("images" if place == 0 else "")
+    right = figure.add_subplot(grid[len(data.scores)], aspect="equal")
+    right.plot((0, 1), (0, 1), color="#B0B0B0", linewidth=1, linestyle="--")
+    for (name, curve), colour, style in zip(data.curves.items(), cycle(LINES), cycle(STYLES), strict=False):
+        shares = (curve.false.numpy(), curve.true.numpy())
+        right.plot(*shares, style, color=colour, linewidth=1.5, label=f"{name}, AUROC {curve.area:.2f}", clip_on=False)
+    right.set(xlim=(0, 1), ylim=(0, 1), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+    right.spines[["top", "right"]].set_visible(False)
+    right.set_title("ROC of the mixture")
+    right.set_xlabel("clean called poisoned")
+    right.set_ylabel("poisoned found")
+    kinds, curves = (axes.get_legend_handles_labels() for axes in (figure.axes[0], right))
+    handles, labels = kinds[0] + curves[0], kinds[1] + curves[1]
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, fontsize=SMALL)
+    return _set_in_paper_type(figure, note_text(*data.source), width=FULL_WIDTH)
 
 
-def _words(method: Method) -> str:
-    """As the figures of maps call it."""
-    named = type(method.base if isinstance(method, Spread | Once) else method).__name__
-    return TITLES.get(named, named)
+def _set_in_paper_type(figure: Figure, text: str, *, width: float) -> Figure:
+    """Give a figure of curves the width and the type of the figures of maps, and write the note above it."""
+    old_width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height * width / old_width)
+    for axes in figure.axes:
+        axes.title.set_fontsize(HEADING)
+        axes.xaxis.label.set_fontsize(LABEL)
+        axes.yaxis.label.set_fontsize(LABEL)
+        axes.tick_params(labelsize=SMALL)
+    if not figure.legends:
+        figure.suptitle(text, fontsize=SMALL, color=GREY)
+    for legend in figure.legends:  # a legend stands above the axes, where the note would be: the note becomes its title
+        legend.set_title(text, prop=FontProperties(size=SMALL))
+        legend.get_title().set_color(GREY)
+    return figure

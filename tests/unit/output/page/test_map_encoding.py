@@ -1,4 +1,4 @@
-"""Maps survive sixteen bits of grey."""
+"""Maps are stored in sixteen bits of grey and come back within half a step."""
 
 from base64 import b64decode
 from io import BytesIO
@@ -8,27 +8,27 @@ import PIL.Image
 import pytest
 import torch
 
-from repeat_xai.output.page.map_encoding import NOTHING, packed
+from repeat_xai.output.page.map_encoding import MISSING_GREY, encoded
 
 
-def grey(found):
-    with PIL.Image.open(BytesIO(b64decode(found.png.removeprefix("data:image/png;base64,")))) as picture:
+def grey(stored):
+    with PIL.Image.open(BytesIO(b64decode(stored.png.removeprefix("data:image/png;base64,")))) as picture:
         assert picture.mode == "I;16"
         return np.asarray(picture).astype(np.float64)
 
 
-def unpacked(found):
-    levels = grey(found)
-    return np.where(levels == NOTHING, np.nan, found.offset + found.scale * levels)
+def decoded(stored):
+    levels = grey(stored)
+    return np.where(levels == MISSING_GREY, np.nan, stored.offset + stored.scale * levels)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-3e-7, 5e-7), (1e6, 1e6 + 4), (-250, 12)])
 def test_values_come_back_within_half_a_step(low, high):
     values = torch.rand(30, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * (high - low) + low
-    found = packed(values)
-    assert np.abs(unpacked(found) - values.numpy()).max() <= found.scale * 0.50001
-    assert found.scale <= (high - low) / 65534
-    assert 10.0 ** -(found.digits + 1) < found.scale or found.digits == 0
+    stored = encoded(values)
+    assert np.abs(decoded(stored) - values.numpy()).max() <= stored.scale * 0.50001
+    assert stored.scale <= (high - low) / 65534
+    assert 10.0 ** -(stored.digits + 1) < stored.scale or stored.digits == 0
 
 
 @pytest.mark.parametrize("repeats", [1, 3, 10, 200])
@@ -37,24 +37,24 @@ def test_shares_of_few_repeats_are_exact_and_small(repeats):
     votes[0, :2] = torch.tensor([0, repeats])
     votes[1, : repeats + 1] = torch.arange(50)[: repeats + 1].clamp(max=repeats)
     shares = votes.float() / repeats
-    found = packed(shares)
-    assert found.scale == pytest.approx(1 / repeats, rel=1e-6)
-    np.testing.assert_array_equal(grey(found), votes.numpy())
-    np.testing.assert_allclose(unpacked(found), shares.numpy(), atol=1e-7)
+    stored = encoded(shares)
+    assert stored.scale == pytest.approx(1 / repeats, rel=1e-6)
+    np.testing.assert_array_equal(grey(stored), votes.numpy())
+    np.testing.assert_allclose(decoded(stored), shares.numpy(), atol=1e-7)
 
 
 def test_verdicts_are_exact():
     verdict = torch.tensor([[-1.0, 0.0, 1.0], [1.0, 1.0, -1.0]])
-    np.testing.assert_array_equal(unpacked(packed(verdict)), verdict.numpy())
+    np.testing.assert_array_equal(decoded(encoded(verdict)), verdict.numpy())
 
 
-def test_a_constant_and_an_empty_map():
-    assert (unpacked(packed(torch.full((3, 4), 0.25))) == 0.25).all()
-    assert np.isnan(unpacked(packed(torch.full((3, 4), torch.nan)))).all()
+def test_a_constant_map_and_a_map_without_any_number():
+    assert (decoded(encoded(torch.full((3, 4), 0.25))) == 0.25).all()
+    assert np.isnan(decoded(encoded(torch.full((3, 4), torch.nan)))).all()
 
 
-def test_what_is_no_number_is_none_and_the_rest_as_before():
+def test_nan_and_infinite_values_are_missing_and_do_not_change_the_others():
     values = torch.tensor([[0.1, torch.nan], [torch.inf, 0.3], [0.15, -torch.inf]])
-    back = unpacked(packed(values))
+    back = decoded(encoded(values))
     assert np.isnan(back[~np.isfinite(values.numpy())]).all()
     np.testing.assert_allclose(back[np.isfinite(back)], [0.1, 0.3, 0.15], atol=2e-6)

@@ -1,46 +1,47 @@
-// Numbers → colours, by the same tables as the figures.
+// Colours of numbers, from the same colour tables as the figures.
 
-const TABLES = Object.fromEntries(
+const COLOUR_TABLES = Object.fromEntries(
   Object.entries(JSON.parse(document.getElementById("colours").textContent)).map(([name, table]) => [name, bytesOf(table)]),
 );
 
-function colourAt(layer, value) {
-  const table = TABLES[layer.colours];
+// The index of a value's red byte in its colour table.
+function colourIndex(layer, value) {
   const [low, high] = layer.limits;
-  const count = table.length / 3;
-  const place = high > low ? Math.floor(((value - low) / (high - low)) * count) : 0;
-  return 3 * Math.max(0, Math.min(count - 1, place));
+  const count = COLOUR_TABLES[layer.colours].length / 3;
+  const index = high > low ? Math.floor(((value - low) / (high - low)) * count) : 0;
+  return 3 * Math.max(0, Math.min(count - 1, index));
 }
 
-function css(layer, value) {
-  const at = colourAt(layer, value);
-  return `rgb(${TABLES[layer.colours].subarray(at, at + 3).join(" ")})`;
+function cssColour(layer, value) {
+  const index = colourIndex(layer, value);
+  return `rgb(${COLOUR_TABLES[layer.colours].subarray(index, index + 3).join(" ")})`;
 }
 
-function painted(maps, layer) {
+// The layer as a canvas with one pixel for each pixel of the map; transparent where there is nothing to draw.
+function paintLayer(maps, layer) {
   const { width, height, values } = maps[layer.map];
   const where = layer.where && maps[layer.where].values;
-  const table = TABLES[layer.colours];
+  const table = COLOUR_TABLES[layer.colours];
   const pixels = new ImageData(width, height);
   for (let i = 0; i < values.length; i++) {
     if (Number.isNaN(values[i]) || (where && where[i] !== 1)) continue;
-    const at = colourAt(layer, values[i]);
-    pixels.data.set([table[at], table[at + 1], table[at + 2], 255], 4 * i);
+    const index = colourIndex(layer, values[i]);
+    pixels.data.set([table[index], table[index + 1], table[index + 2], 255], 4 * i);
   }
   const canvas = new OffscreenCanvas(width, height);
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;
 }
 
-function paintBar(canvas, layer) {
-  const table = TABLES[layer.colours];
+function paintColourBar(canvas, layer) {
+  const table = COLOUR_TABLES[layer.colours];
   canvas.width = table.length / 3;
   const pixels = new ImageData(canvas.width, 1);
   for (let i = 0; i < canvas.width; i++) pixels.data.set([...table.subarray(3 * i, 3 * i + 3), 255], 4 * i);
   canvas.getContext("2d").putImageData(pixels, 0, 0);
 }
 
-// Where on its scale a value lies, from 0 to 1.
-function placeOn([low, high], value) {
+// Where a value lies between two limits, from 0 to 1.
+function fractionOf([low, high], value) {
   return high > low ? Math.max(0, Math.min(1, (value - low) / (high - low))) : 0;
 }

@@ -1,52 +1,66 @@
-// The images in the order asked for, and only those asked for.
+// The gallery: cards in the chosen order, and only those that pass the filters.
 
 const cards = [...document.querySelectorAll("#cards > li")];
-const find = document.getElementById("find");
-const ROUNDED = 1 - 1e-12; // a slider does not keep the last digits of its ends
+const filters = document.getElementById("find");
+const ROUNDING = 1 - 1e-12; // a slider does not keep the last digits of its ends
 
-function inOrder() {
-  const order = find.elements.order.value;
-  const way = order.startsWith("-") ? -1 : 1;
+function sortedCards() {
+  const order = filters.elements.order.value;
+  const direction = order.startsWith("-") ? -1 : 1;
   const key = order.replace("-", "");
   const number = (card) => Number(card.dataset.number);
-  const compared = {
+  const score = (name) => (a, b) => {
+    const [first, second] = [a, b].map((card) => card.dataset[name]);
+    if (first === undefined || second === undefined) return direction * ((first === undefined) - (second === undefined));
+    return first - second;
+  };
+  const compare = {
     given: () => 0,
     name: (a, b) => a.dataset.name.localeCompare(b.dataset.name, undefined, { numeric: true }),
-    uncertainty: (a, b) => a.dataset.uncertainty - b.dataset.uncertainty,
-    unknown: (a, b) => a.dataset.unknown - b.dataset.unknown,
+    uncertainty: score("uncertainty"), // cards without a score stand last in both directions
+    unknown: score("unknown"),
   }[key];
-  return [...cards].sort((a, b) => way * compared(a, b) || number(a) - number(b));
+  return [...cards].sort((a, b) => direction * compare(a, b) || number(a) - number(b));
 }
 
-function arrange() {
-  const words = find.elements.name.value.trim().toLowerCase();
-  const least = find.elements["least-uncertainty"];
-  const unknown = find.elements["least-unknown"];
+// Whether a card's score reaches a slider; a slider at its lower end lets cards without a score pass.
+function reaches(card, name, slider) {
+  if (!slider) return true;
+  if (card.dataset[name] === undefined) return Number(slider.value) <= Number(slider.min);
+  return Number(card.dataset[name]) >= Number(slider.value) * ROUNDING;
+}
+
+function updateGallery() {
+  const text = filters.elements.name.value.trim().toLowerCase();
+  const uncertainty = filters.elements["least-uncertainty"];
+  const unknown = filters.elements["least-unknown"];
   for (const card of cards) {
     card.hidden =
-      !card.dataset.name.toLowerCase().includes(words) ||
-      Number(card.dataset.uncertainty) < Number(least.value) * ROUNDED ||
-      (unknown !== undefined && Number(card.dataset.unknown) < Number(unknown.value));
+      !card.dataset.name.toLowerCase().includes(text) ||
+      !reaches(card, "uncertainty", uncertainty) ||
+      !reaches(card, "unknown", unknown);
   }
-  document.getElementById("cards").replaceChildren(...inOrder());
+  document.getElementById("cards").replaceChildren(...sortedCards());
   const shown = cards.filter((card) => !card.hidden).length;
   document.getElementById("count").textContent = `${shown} of ${cards.length} images`;
-  for (const slider of [least, unknown]) {
+  for (const slider of [uncertainty, unknown]) {
     if (slider) slider.parentElement.querySelector("output").textContent = Number(slider.value).toPrecision(3);
   }
 }
 
-// The cards that are shown and can be opened, as they stand.
-function openable() {
+// Links of the cards that are shown and open on this page, in their present order.
+function openableLinks() {
   return [...document.querySelectorAll("#cards > li:not([hidden]) > a")].filter((link) => link.hash);
 }
 
-if (find) {
-  const scores = cards.map((card) => Number(card.dataset.uncertainty));
-  const least = find.elements["least-uncertainty"];
-  [least.min, least.max] = [Math.min(...scores), Math.max(...scores)];
-  least.value = least.min;
-  find.addEventListener("input", arrange);
-  find.addEventListener("submit", (event) => event.preventDefault());
-  arrange();
+if (filters) {
+  const scores = cards.map((card) => card.dataset.uncertainty).filter((score) => score !== undefined).map(Number);
+  const slider = filters.elements["least-uncertainty"];
+  if (slider) {
+    [slider.min, slider.max] = [Math.min(...scores), Math.max(...scores)];
+    slider.value = slider.min;
+  }
+  filters.addEventListener("input", updateGallery);
+  filters.addEventListener("submit", (event) => event.preventDefault());
+  updateGallery();
 }

@@ -1,23 +1,23 @@
-// Light or dark: the system's choice until the button says otherwise.
+// The light or dark theme: the system's choice until the button is pressed.
 
 const root = document.documentElement;
-const theme = document.getElementById("theme");
-const system = matchMedia("(prefers-color-scheme: dark)");
+const themeButton = document.getElementById("theme");
+const systemTheme = matchMedia("(prefers-color-scheme: dark)");
 
-function dark() {
-  return root.style.colorScheme ? root.style.colorScheme === "dark" : system.matches;
+function isDark() {
+  return root.style.colorScheme ? root.style.colorScheme === "dark" : systemTheme.matches;
 }
 
-function themed() {
-  theme.textContent = dark() ? "Light theme" : "Dark theme";
-  root.dispatchEvent(new Event("themed"));
+function announceTheme() {
+  themeButton.textContent = isDark() ? "Light theme" : "Dark theme";
+  root.dispatchEvent(new Event("themechange"));
 }
 
-if (theme) {
-  theme.addEventListener("click", () => {
-    root.style.colorScheme = dark() ? "light" : "dark";
-    themed();
+if (themeButton) {
+  themeButton.addEventListener("click", () => {
+    root.style.colorScheme = isDark() ? "light" : "dark";
+    announceTheme();
   });
-  system.addEventListener("change", themed);
-  themed();
+  systemTheme.addEventListener("change", announceTheme);
+  announceTheme();
 }
