@@ -28,6 +28,7 @@ from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
+from repeat_xai.seeds import expect_seed
 from repeat_xai.output.screening import screen_images, statement
 
 
@@ -61,6 +62,7 @@ def screen(
     panel for each image. An interrupted run goes on when the same command is run again.
     """
     choose("aggregate", aggregate, AGGREGATES)
+    expect_seed(seed)
     expect_replaceable_page(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
