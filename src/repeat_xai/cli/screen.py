@@ -28,8 +28,8 @@ from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
-from repeat_xai.seeds import expect_seed
 from repeat_xai.output.screening import screen_images, statement
+from repeat_xai.seeds import expect_seed
 
 
 def screen(
