@@ -135,8 +135,9 @@ def test_file_names_with_line_breaks_or_formulas_are_escaped(judge, tmp_path, mo
 
 
 @pytest.mark.parametrize("case", [case for case in PLACES if not re.search("null byte|name has", case.name)], ids=str)
-def test_a_path_that_is_no_file_is_refused_in_one_line(case, judge, tmp_path):
+def test_a_path_that_is_no_file_is_refused_in_one_line(case, judge, tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path / "photos")  # an empty path stands for the working folder
     with redirect_stderr(io.StringIO()), quick_panels():
         source = case.make(tmp_path / "photos")
         run = ("explain", source, "--encoder", network(tmp_path).name, "--out", tmp_path / "out")

@@ -29,6 +29,7 @@ from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
 from repeat_xai.output.screening import screen_images, statement
+from repeat_xai.seeds import expect_seed
 
 
 def screen(
@@ -62,6 +63,7 @@ def screen(
     panel for each image. An interrupted run goes on when the same command is run again.
     """
     choose("aggregate", aggregate, AGGREGATES)
+    expect_seed(seed)
     expect_replaceable_page(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
