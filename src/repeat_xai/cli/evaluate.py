@@ -25,7 +25,7 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.evaluation import Evaluation
 from repeat_xai.experiments.executors.executor import Placement
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
@@ -92,7 +92,7 @@ def evaluate(
     asked = Evaluation(
         dataset=dataset,
         against=tuple(against or ()),
-        networks=tuple(network_of(text, protocol, size) for text in encoder or ["efficientnet_lite0"]),
+        encoder_specs=tuple(network_of(text, protocol, size) for text in encoder or ["efficientnet_lite0"]),
         methods=MethodSettings(repeat=repeat, relax=relax, passes=passes).methods(split_names(methods)),
         metrics=tuple(name.strip() for name in metrics.split(",")),
         baseline=baseline,
@@ -135,6 +135,6 @@ def evaluate(
     raise typer.Exit(1 if failed else 0)
 
 
-def network_of(text: str, protocol: ImageProtocol, size: int | None = None) -> Network:
+def network_of(text: str, protocol: ImageProtocol, size: int | None = None) -> EncoderSpec:
     """An encoder as NAME or NAME=WEIGHTS, for a protocol."""
-    return Network.of(text, size=size, fit=PAPER_SIDE if protocol == "paper" else None)
+    return EncoderSpec.of(text, size=size, fit=PAPER_SIDE if protocol == "paper" else None)

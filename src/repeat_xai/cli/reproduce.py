@@ -83,21 +83,21 @@ def reproduce(
     chosen = replace(chosen, samples=samples, steps=steps)
     reproduction = Reproduction(
         preset=chosen,
-        networks=tuple(network_of(text, "paper") for text in encoder or ()),
+        encoder_specs=tuple(network_of(text, "paper") for text in encoder or ()),
         only_these=only_these,
         draws=draws,
         seed=seed,
     )
     worker = Worker(device=worker_device(executor, device), root=data_root, download=download, check=check)
     remove_old_drafts(out)
-    for network in reproduction.networks:
-        worker.encoder(network)
+    for spec in reproduction.encoder_specs:
+        worker.encoder(spec)
     available = Availability(worker)
     sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], available)
     here = worker if worker.device == device else Worker(device=device, root=data_root, check=check)
     drawings = [
-        FigureRequest(figure=figure, network=network, preset=chosen, worker=here, images=images, seed=seed)
-        for figure, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], available)
+        FigureRequest(figure=figure, encoder_spec=spec, preset=chosen, worker=here, images=images, seed=seed)
+        for figure, spec in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], available)
     ]
     campaign = Campaign(
         sheets=sheets,
@@ -131,11 +131,11 @@ def _drawn(drawings: list[FigureRequest], out: Path) -> tuple[list[Printed], lis
     """Draw them all, and tell of each; and why some could not be."""
     made, failed = [], []
     for drawing in drawings:
-        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.network.label}", err=True)
+        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.encoder_spec.label}", err=True)
         try:
             made.append(write_figure(drawing, out))
             typer.echo(f"{made[-1].picture}: {made[-1].title}")
         except RepeatError as error:
-            failed.append(f"{drawing.figure.name}, {drawing.network.label}: {error}")
+            failed.append(f"{drawing.figure.name}, {drawing.encoder_spec.label}: {error}")
             typer.echo(f"repeat-xai: {failed[-1]}", err=True)
     return made, failed

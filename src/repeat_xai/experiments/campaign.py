@@ -88,7 +88,11 @@ class Campaign:
             return ("What the paper prints; nothing of it could be run.",)
         names = dict.fromkeys(setting.dataset for setting in sheet.settings)
         sets = ", ".join(f"{len(self._drawn(name))} images of {Path(name).name}" for name in names)
-        encoders = {s.network.label: self.worker.encoder(s.network) for s in sheet.settings if not s.network.randomise}
+        encoders = {
+            s.encoder_spec.label: self.worker.encoder(s.encoder_spec)
+            for s in sheet.settings
+            if not s.encoder_spec.randomise
+        }
         weights = "; ".join(f"{label} {encoder.weights}" for label, encoder in encoders.items())
         best = "The best of an encoder's is bold; – is for what was not run or failed, too few images, or no such map."
         return (f"{sets}, drawn by seed {self.seed}. Weights: {weights}. {best}",)

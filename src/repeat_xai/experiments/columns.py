@@ -137,8 +137,8 @@ class Emprt:
         return f"eMPRT ({SIGNS[self.of]}{how})"
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
-        blank = replace(case.setting.network, randomise=self.randomise)
-        return (case.setting, replace(case.setting, network=blank))
+        blank = replace(case.setting.encoder_spec, randomise=self.randomise)
+        return (case.setting, replace(case.setting, encoder_spec=blank))
 
     def needs(self, case: Case) -> tuple[str, ...]:
         return (f"resolved_entropy.{map_of(self.of, case)}",)

@@ -11,7 +11,7 @@ from repeat_xai.data.images import ImageProtocol
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.experiments.columns import Column, Emprt, Mean, OverRuns, can_judge, encoder_columns
 from repeat_xai.experiments.detection_columns import JUDGES, SHARES, Detection, Poison
-from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.experiments.table import Sheet, cases, distinct, lines_of
 from repeat_xai.methods.base import Method
 from repeat_xai.metrics import METRICS, EncoderMetric, MapMetric, SetMetric
@@ -30,7 +30,7 @@ class Evaluation:
     dataset: str
     against: tuple[str, ...] = ()
     """Datasets to be told from it."""
-    networks: tuple[Network, ...] = (Network(),)
+    encoder_specs: tuple[EncoderSpec, ...] = (EncoderSpec(),)
     methods: Mapping[str, Method] = field(hash=False)
     metrics: tuple[str, ...] = ("complexity",)
     baseline: str | None = None
@@ -52,11 +52,11 @@ class Evaluation:
             choose("metric", name, METRICS)
         if not self.against and (asked := [name for name in self.metrics if isinstance(METRICS[name], SetMetric)]):
             raise ConfigurationError(f"{', '.join(asked)}: compares datasets; say which by --against")
-        distinct(self.networks)
+        distinct(self.encoder_specs)
         names = [Path(name).name for name in (self.dataset, *self.against)]
         if len(set(names)) < len(names):
             raise ConfigurationError(f"two datasets have the same name among {', '.join(names)}; rename one")
-        onnx = any(network.name.startswith("onnx:") for network in self.networks)
+        onnx = any(spec.name.startswith("onnx:") for spec in self.encoder_specs)
         for name in self.metrics:
             metric = METRICS[name]
             if onnx and isinstance(metric, EncoderMetric) and metric.needs == "weights":
@@ -84,7 +84,7 @@ class Evaluation:
             columns += [OverRuns(column=column, runs=self.runs) for column in columns]
         found = [sheet for name in self.metrics if name in SHEETS for sheet in SHEETS[name](self)]
         if columns:
-            lines = cases(self.base, self.networks, lines_of(self.methods))
+            lines = cases(self.base, self.encoder_specs, lines_of(self.methods))
             title = f"Methods on {self.dataset}"
             found.insert(0, Sheet(name="evaluation", title=title, cases=lines, columns=columns, baseline=self.baseline))
         return found
@@ -111,7 +111,7 @@ def _codes(asked: Evaluation) -> list[Sheet]:
     sheet = Sheet(
         name="codes",
         title=f"Codes alone, {asked.dataset} against others; the first half of it is the reference",
-        cases=cases(asked.base, asked.networks, lines_of({"codes": asked.base.method})[:1]),
+        cases=cases(asked.base, asked.encoder_specs, lines_of({"codes": asked.base.method})[:1]),
         columns=[Detection(against=other, baseline=name) for other in asked.against for name in CODE_SCORES],
     )
     return [sheet]
@@ -119,7 +119,7 @@ def _codes(asked: Evaluation) -> list[Sheet]:
 
 def _poison(asked: Evaluation) -> list[Sheet]:
     """By share of poisoned images, as the paper's appendix has it."""
-    lines = cases(asked.base, asked.networks, lines_of(asked.methods))
+    lines = cases(asked.base, asked.encoder_specs, lines_of(asked.methods))
     both = {(e, f"{label}, {of}"): case._replace(of=of) for (e, label), case in lines.items() for of in MAP_NAMES}
     return [
         Sheet(

@@ -22,7 +22,7 @@ from repeat_xai.version import __version__
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Network:
+class EncoderSpec:
     """The name of an encoder with its options, from which a worker loads it."""
 
     name: str = "efficientnet_lite0"
@@ -37,15 +37,15 @@ class Network:
     runtime: Runtime = "auto"
 
     @staticmethod
-    def of(text: str, *, size: int | None = None, fit: int | None = None) -> Network:
+    def of(text: str, *, size: int | None = None, fit: int | None = None) -> EncoderSpec:
         """Return the encoder written as NAME or NAME=WEIGHTS; the path of an ONNX file may contain `=`.
 
-        >>> Network.of("torchvision:alexnet=random").weights, str(Network.of("onnx:lr=3.onnx"))
+        >>> EncoderSpec.of("torchvision:alexnet=random").weights, str(EncoderSpec.of("onnx:lr=3.onnx"))
         ('random', 'onnx:lr=3.onnx')
         """
         text = text.strip()
         name, _, weights = (text, "", "") if text.startswith("onnx:") else text.partition("=")
-        return Network(name=name.strip(), weights=weights.strip() or None, size=size, fit=fit)
+        return EncoderSpec(name=name.strip(), weights=weights.strip() or None, size=size, fit=fit)
 
     def __str__(self) -> str:
         return self.name if self.weights is None else f"{self.name}={self.weights}"
@@ -81,7 +81,7 @@ class Setting:
     """Everything that an image's result depends on, apart from the image."""
 
     dataset: str
-    network: Network = Network()
+    encoder_spec: EncoderSpec = EncoderSpec()
     method: Method
     measure: Measure = MapScores()
     protocol: ImageProtocol = "paper"
@@ -98,8 +98,8 @@ class Setting:
                 "weights": encoder.weights,
                 "pool": encoder.pool,
                 "preprocessing": configuration(encoder.preprocessing),
-                "precision": self.network.precision,
-                "runtime": self.network.runtime,
+                "precision": self.encoder_spec.precision,
+                "runtime": self.encoder_spec.runtime,
             },
             "method": configuration(self.method) if self.measure.explains else None,
             "measure": configuration(self.measure),

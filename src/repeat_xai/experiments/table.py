@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import NOTHING, Case, Column, Found
-from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.votes import Votes
@@ -59,19 +59,19 @@ def lines_of(methods: Mapping[str, Method]) -> list[Line]:
     return found
 
 
-def distinct(networks: Sequence[Network]) -> None:
+def distinct(encoder_specs: Sequence[EncoderSpec]) -> None:
     """Refuse encoders that a table would call the same."""
-    labels = [network.label for network in networks]
+    labels = [spec.label for spec in encoder_specs]
     for label in labels:
         if labels.count(label) > 1:
             raise ConfigurationError(f"two encoders are called {label} in the table; run them one at a time")
 
 
-def cases(base: Setting, networks: Iterable[Network], lines: Sequence[Line]) -> dict[tuple[str, str], Case]:
+def cases(base: Setting, encoder_specs: Iterable[EncoderSpec], lines: Sequence[Line]) -> dict[tuple[str, str], Case]:
     """Every line under every encoder."""
     return {
-        (network.label, line.label): Case(replace(base, network=network, method=line.method), line.votes)
-        for network in networks
+        (spec.label, line.label): Case(replace(base, encoder_spec=spec, method=line.method), line.votes)
+        for spec in encoder_specs
         for line in lines
     }
 
@@ -96,8 +96,8 @@ class Sheet:
     def settings(self) -> list[Setting]:
         """Each once, those of one encoder together."""
         found = {s: None for case in self.cases.values() for column in self.columns for s in column.settings(case)}
-        order = list(dict.fromkeys(setting.network for setting in found))
-        return sorted(found, key=lambda setting: order.index(setting.network))
+        order = list(dict.fromkeys(setting.encoder_spec for setting in found))
+        return sorted(found, key=lambda setting: order.index(setting.encoder_spec))
 
     @property
     def needs(self) -> dict[Setting, set[str]]:

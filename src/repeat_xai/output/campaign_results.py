@@ -80,9 +80,9 @@ def record(folder: Path, request: object, campaign: Campaign) -> dict[str, Any]:
         "images": {name: len(numbers) for name, numbers in campaign.numbers.items()},
         "seed": campaign.seed,
         "encoders": {
-            setting.network.label: campaign.worker.encoder(setting.network).weights
+            setting.encoder_spec.label: campaign.worker.encoder(setting.encoder_spec).weights
             for setting in campaign.settings
-            if setting.network.randomise is None
+            if setting.encoder_spec.randomise is None
         },
         "versions": VERSIONS,
     }

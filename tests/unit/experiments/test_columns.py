@@ -13,7 +13,7 @@ import repeat_xai as rx
 from repeat_xai.experiments.columns import NOTHING, Case, Emprt, Mean, OverRuns
 from repeat_xai.experiments.detection_columns import Detection, Poison
 from repeat_xai.experiments.measures import Codes, EncoderScores, MapScores, Subject, score_maps
-from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.metrics import METRICS, EncoderMetric, map_metrics
 from repeat_xai.metrics.detection import mixture, quality
 from repeat_xai.types import Task
@@ -46,7 +46,7 @@ def test_emprt_is_the_relative_change_image_by_image():
     assert Emprt().cell(CASE, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
         "mean": 0.125, "deviation": 0, "low": 0, "high": 0, "images": 2, "undefined": 1,
     }  # fmt: skip
-    assert [s.network.randomise for s in Emprt(randomise="full").settings(CASE)] == [None, "full"]
+    assert [s.encoder_spec.randomise for s in Emprt(randomise="full").settings(CASE)] == [None, "full"]
 
 
 def values(name, numbers):
@@ -191,11 +191,11 @@ def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
 
 
 def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
-    network = Network(name="timm:vit_tiny_patch16_384", weights="random", fit=224)
-    assert network.load("cpu").preprocessing.size == (224, 224)
-    assert network.label == "vit_tiny_patch16_384"
-    assert Network(name="onnx:some/where/mine.onnx").label == "mine"
-    assert Network(name="hf:facebook/dinov2-small").label == "dinov2-small"
+    spec = EncoderSpec(name="timm:vit_tiny_patch16_384", weights="random", fit=224)
+    assert spec.load("cpu").preprocessing.size == (224, 224)
+    assert spec.label == "vit_tiny_patch16_384"
+    assert EncoderSpec(name="onnx:some/where/mine.onnx").label == "mine"
+    assert EncoderSpec(name="hf:facebook/dinov2-small").label == "dinov2-small"
 
 
 def test_draws_are_set_where_a_metric_has_them():
