@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from repeat_xai.experiments.columns import NOTHING
+from repeat_xai.experiments.columns import UNDEFINED
 from repeat_xai.experiments.table import Cell, Table
 from repeat_xai.metrics import Summary
 from repeat_xai.output.page import NamedTable
@@ -18,7 +18,7 @@ def run_of(folder):
         notes=("9 images",),
         columns=("depth (I)", "breadth (U)"),
         better=("higher", "lower"),
-        lines={("net", "one"): (cell(1.0), cell(2.0, printed=2.1)), ("net", "two"): (cell(3.0), Cell(NOTHING))},
+        lines={("net", "one"): (cell(1.0), cell(2.0, printed=2.1)), ("net", "two"): (cell(3.0), Cell(UNDEFINED))},
     )
     figure = Figure(figsize=(4, 3))
     figure.add_subplot().plot([0, 1], [1, 0])

@@ -122,8 +122,8 @@ def resume(folder, work, connection):
     making_rows.SECONDS_PER_FILE, making_rows.FILES_BETWEEN_MERGES = 0.0, 4
     worker, store = Worker(device="cpu", root=folder), RowStore(folder / "rows")
     numbers = {part.setting.dataset: part.numbers for part in work}
-    left = making_rows.missing({part.setting: () for part in work}, numbers, store, worker)
-    for row in making_rows.run(left, store, Local(worker=worker)):
+    left = making_rows.missing_work({part.setting: () for part in work}, numbers, store, worker)
+    for row in making_rows.make_rows(left, store, Local(worker=worker)):
         connection.send(row.key)
     connection.close()
 

@@ -19,7 +19,7 @@ from repeat_xai.cli.executor_options import (
 from repeat_xai.cli.explain_progress import expect_size, interruptible, print_left_out
 from repeat_xai.cli.row_progress import filled
 from repeat_xai.cli.write_results import told
-from repeat_xai.data.images import PAPER_SIDE, ImageProtocol
+from repeat_xai.data.images import ImageProtocol
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
@@ -67,7 +67,7 @@ def evaluate(
     aggregate: Annotated[str, typer.Option(help="For ood, a map in a number: mean, median, top, entropy.")] = "mean",
     protocol: Annotated[
         ImageProtocol, typer.Option(help="The paper's preprocessing, squeezed to 224×224, or the encoder's own.")
-    ] = "paper",
+    ] = "encoder",
     size: Annotated[int | None, typer.Option(min=1, help="Side of the square input, if not the encoder's own.")] = None,
     estimator: Annotated[Estimator, typer.Option(help="Of REPEAT: the paper's, or from one designed pool.")] = "exact",
     masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
@@ -92,7 +92,9 @@ def evaluate(
     asked = Evaluation(
         dataset=dataset,
         against=tuple(against or ()),
-        encoder_specs=tuple(network_of(text, protocol, size) for text in encoder or ["efficientnet_lite0"]),
+        encoder_specs=tuple(
+            EncoderSpec.of(text, size=size, protocol=protocol) for text in encoder or ["efficientnet_lite0"]
+        ),
         methods=MethodSettings(repeat=repeat, relax=relax, passes=passes).methods(split_names(methods)),
         metrics=tuple(name.strip() for name in metrics.split(",")),
         baseline=baseline,
@@ -133,8 +135,3 @@ def evaluate(
             notes=(budget, starred) if baseline else (budget,),
         )
     raise typer.Exit(1 if failed else 0)
-
-
-def network_of(text: str, protocol: ImageProtocol, size: int | None = None) -> EncoderSpec:
-    """An encoder as NAME or NAME=WEIGHTS, for a protocol."""
-    return EncoderSpec.of(text, size=size, fit=PAPER_SIDE if protocol == "paper" else None)

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.evaluate import network_of
 from repeat_xai.cli.executor_options import (
     AddressOption,
     CheckOption,
@@ -29,6 +28,7 @@ from repeat_xai.experiments.paper.presets import PRESETS
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
@@ -83,7 +83,7 @@ def reproduce(
     chosen = replace(chosen, samples=samples, steps=steps)
     reproduction = Reproduction(
         preset=chosen,
-        encoder_specs=tuple(network_of(text, "paper") for text in encoder or ()),
+        encoder_specs=tuple(EncoderSpec.of(text, protocol="paper") for text in encoder or ()),
         only_these=only_these,
         draws=draws,
         seed=seed,
@@ -101,9 +101,9 @@ def reproduce(
     ]
     campaign = Campaign(
         sheets=sheets,
-        others=[setting for drawing in drawings for setting in drawing.settings],
+        extra_settings=[setting for drawing in drawings for setting in drawing.settings],
         images=images,
-        at_most=True,
+        allow_fewer=True,
         seed=seed,
         store=RowStore(rows or out / "rows"),
         worker=worker,
@@ -114,7 +114,7 @@ def reproduce(
     with interruptible():
         with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
             failed = filled(campaign, chosen_executor)
-        pictures, undrawn = _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
+        pictures, undrawn = _drawn([replace(drawing, rows=campaign.rows_of_images) for drawing in drawings], out)
         told(
             campaign,
             out,

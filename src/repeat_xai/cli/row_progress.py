@@ -26,13 +26,13 @@ LONG = 60.0
 
 def filled(campaign: Campaign, executor: Executor) -> int:
     """Make the missing rows, one image of each setting first; return how many failed or are gone again."""
-    work = campaign.missing()
-    typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.rows:,} rows to make", err=True)
+    work = campaign.missing_work()
+    typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.row_count:,} rows to make", err=True)
     first, rest = split_first_images(work)
     awaited = {campaign.worker.keys(*one)[0]: len(every.numbers) for one, every in zip(first, work, strict=True)}
     probed, failed = [], 0
     with _bar(_rows(work)) as tell:
-        for row in campaign.fill([*first, *rest], executor):
+        for row in campaign.make_rows([*first, *rest], executor):
             tell(row)
             failed += row.failure is not None
             if (many := awaited.pop(row.key, None)) is not None:
@@ -41,7 +41,7 @@ def filled(campaign: Campaign, executor: Executor) -> int:
                     _foretell(estimate_cost(probed, concurrency=executor.concurrency))
     if failed:
         typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them anew", err=True)
-    lost = _rows(campaign.missing()) - failed
+    lost = _rows(campaign.missing_work()) - failed
     if lost > 0:
         line = f"{lost:,} rows or their maps are gone from {campaign.store.url} since they were made"
         typer.echo(f"repeat-xai: {line}; run the same command again to make them anew", err=True)

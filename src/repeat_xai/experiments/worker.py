@@ -15,7 +15,8 @@ from repeat_xai.data.dataset import Dataset
 from repeat_xai.data.images import load_image, segmentation_to_image
 from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
-from repeat_xai.experiments.measures import MapScores, Measured, Subject, score_maps
+from repeat_xai.experiments.map_scores import MapScores, score_maps
+from repeat_xai.experiments.measures import Measured, Subject
 from repeat_xai.experiments.settings import EncoderSpec, Setting, key_of
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_schema import Row

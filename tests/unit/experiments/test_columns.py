@@ -10,9 +10,11 @@ from stores import row, rows_of
 from torch import nn
 
 import repeat_xai as rx
-from repeat_xai.experiments.columns import NOTHING, Case, Emprt, Mean, OverRuns
-from repeat_xai.experiments.detection_columns import Detection, Poison
-from repeat_xai.experiments.measures import Codes, EncoderScores, MapScores, Subject, score_maps
+from repeat_xai.experiments.columns import UNDEFINED, EmprtColumn, MeanColumn, RunsColumn
+from repeat_xai.experiments.detection_columns import CodeDetectionColumn, DetectionColumn, PoisonColumn
+from repeat_xai.experiments.map_scores import MapScores, score_maps
+from repeat_xai.experiments.measures import Codes, EncoderScores, Subject
+from repeat_xai.experiments.row_scores import Case
 from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.metrics import METRICS, EncoderMetric, map_metrics
 from repeat_xai.metrics.detection import mixture, quality
@@ -25,16 +27,16 @@ BINARY = CASE._replace(votes="binary")
 
 def test_a_mean_is_of_what_is_defined_and_counts_the_rest():
     rows = rows_of({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
-    cell = Mean(metric="complexity").cell(CASE, rows)
+    cell = MeanColumn(metric="complexity").summarise(CASE, rows)
     assert (cell.mean, cell.images, cell.undefined) == (1.5, 2, 2)
-    assert Mean(metric="complexity").better == "lower"
+    assert MeanColumn(metric="complexity").better == "lower"
 
 
 def test_binary_votes_are_read_from_the_share_of_votes():
     scores = {"complexity.uncertainty": 9.0, "complexity.vote_variance": 5.0}
     rows = rows_of({("known", False, 0): [scores] * 3})
-    column = Mean(metric="complexity", of="uncertainty")
-    assert (column.cell(CASE, rows).mean, column.cell(BINARY, rows).mean) == (9.0, 5.0)
+    column = MeanColumn(metric="complexity", map_name="uncertainty")
+    assert (column.summarise(CASE, rows).mean, column.summarise(BINARY, rows).mean) == (9.0, 5.0)
 
 
 def test_emprt_is_the_relative_change_image_by_image():
@@ -42,11 +44,11 @@ def test_emprt_is_the_relative_change_image_by_image():
         [{"resolved_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
     )
     rows = rows_of({("known", False, 0): trained, ("known", True, 0): random})
-    assert Emprt().values(CASE, rows)[:2].tolist() == [0.5, -0.25]
-    assert Emprt().cell(CASE, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
+    assert EmprtColumn().values(CASE, rows)[:2].tolist() == [0.5, -0.25]
+    assert EmprtColumn().summarise(CASE, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
         "mean": 0.125, "deviation": 0, "low": 0, "high": 0, "images": 2, "undefined": 1,
     }  # fmt: skip
-    assert [s.encoder_spec.randomise for s in Emprt(randomise="full").settings(CASE)] == [None, "full"]
+    assert [s.encoder_spec.randomise for s in EmprtColumn(randomise="full").settings(CASE)] == [None, "full"]
 
 
 def values(name, numbers):
@@ -54,7 +56,7 @@ def values(name, numbers):
 
 
 @pytest.fixture
-def two():
+def two_datasets():
     generator = torch.Generator().manual_seed(0)
     known, unknown = torch.rand(30, generator=generator), 0.4 + torch.rand(20, generator=generator)
     sets = {
@@ -64,30 +66,32 @@ def two():
     return known.double(), unknown.double(), rows_of(sets)
 
 
-@pytest.mark.parametrize("by", ["auroc", "aupr", "fpr95"])
-def test_detection_is_the_quality_of_the_scores(two, by):
-    known, unknown, rows = two
-    cell = Detection(against="other", by=by).cell(CASE, rows)
-    assert cell.mean == pytest.approx(getattr(quality(known, unknown), by), abs=1e-12)
+@pytest.mark.parametrize("criterion", ["auroc", "aupr", "fpr95"])
+def test_detection_is_the_quality_of_the_scores(two_datasets, criterion):
+    known, unknown, rows = two_datasets
+    cell = DetectionColumn(against="other", criterion=criterion).summarise(CASE, rows)
+    assert cell.mean == pytest.approx(getattr(quality(known, unknown), criterion), abs=1e-12)
     assert cell.low <= cell.mean <= cell.high
     assert cell.images == 50
 
 
-def test_the_posterior_is_that_of_the_mixture_of_both(two):
-    known, unknown, rows = two
+def test_the_posterior_is_that_of_the_mixture_of_both(two_datasets):
+    known, unknown, rows = two_datasets
     split = mixture(torch.cat((known, unknown)), seed=0)
     expected = quality(split.posterior(known), split.posterior(unknown)).auroc
-    assert Detection(against="other", by="posterior").cell(CASE, rows).mean == pytest.approx(expected, abs=1e-9)
+    assert DetectionColumn(against="other", criterion="posterior").summarise(CASE, rows).mean == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_too_few_images_or_none_give_no_number_and_no_error():
     sets = {("known", False, 0): values("mean.uncertainty", [1.0]), ("other", False, 0): [None, None]}
-    cell = Detection(against="other").cell(CASE, rows_of(sets))
+    cell = DetectionColumn(against="other").summarise(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (None, 0, 2)
     sets["other", False, 0] = values("mean.uncertainty", [2.0])
-    assert Detection(against="other", by="posterior").cell(CASE, rows_of(sets)).mean is None
-    assert Poison(against="other", share=0.5).cell(CASE, rows_of(sets)).mean is None
-    assert Detection(against="other").cell(CASE, rows_of(sets)).mean == 1.0
+    assert DetectionColumn(against="other", criterion="posterior").summarise(CASE, rows_of(sets)).mean is None
+    assert PoisonColumn(against="other", share=0.5).summarise(CASE, rows_of(sets)).mean is None
+    assert DetectionColumn(against="other").summarise(CASE, rows_of(sets)).mean == 1.0
 
 
 def test_codes_are_judged_against_the_first_half_of_the_known():
@@ -101,15 +105,15 @@ def test_codes_are_judged_against_the_first_half_of_the_known():
         codes = near if setting.dataset == "known" else far
         return [row(str(n), code=tuple(code.tolist())) for n, code in enumerate(codes)]
 
-    column = Detection(against="other", baseline="nearest")
+    column = CodeDetectionColumn(against="other", code_score="nearest")
     known, unknown = column.scores(CASE, rows)
     assert (len(known), len(unknown)) == (10, 6)
-    assert column.cell(CASE, rows).mean == 1.0
+    assert column.summarise(CASE, rows).mean == 1.0
 
     def some(setting):
         return [None if int(one.key) % 5 == 0 else one for one in rows(setting)]
 
-    cell = column.cell(CASE, some)
+    cell = column.summarise(CASE, some)
     assert (cell.images, cell.undefined) == (8 + 4, 4 + 2)
 
 
@@ -118,27 +122,27 @@ def test_poison_is_found_by_the_map_the_line_is_about():
         ("known", False, 0): [{"mean.uncertainty": float(v), "mean.importance": float(v)} for v in range(20)],
         ("cifar10+x", False, 0): [{"mean.uncertainty": v + 100.0, "mean.importance": float(v)} for v in range(20)],
     }
-    column = Poison(against="cifar10+x", share=0.5)
-    assert column.cell(CASE, rows_of(sets)).mean == 1.0
-    assert column.cell(CASE._replace(of="importance"), rows_of(sets)).mean < 0.9
+    column = PoisonColumn(against="cifar10+x", share=0.5)
+    assert column.summarise(CASE, rows_of(sets)).mean == 1.0
+    assert column.summarise(CASE._replace(map_name="importance"), rows_of(sets)).mean < 0.9
     assert column.title == "50%"
 
 
 def test_over_runs_is_the_mean_and_deviation_of_the_runs_means():
     sets = {("known", False, seed): values("complexity.importance", [v, v + 2]) for seed, v in ((0, 1), (1, 2), (2, 6))}
-    cell = OverRuns(column=Mean(metric="complexity"), runs=3).cell(CASE, rows_of(sets))
+    cell = RunsColumn(column=MeanColumn(metric="complexity"), runs=3).summarise(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
     assert cell.deviation == pytest.approx(math.sqrt(7))
 
 
 def test_over_runs_counts_what_failed_in_any_and_says_nothing_if_one_is_missing():
-    column = OverRuns(column=Mean(metric="complexity"), runs=3)
+    column = RunsColumn(column=MeanColumn(metric="complexity"), runs=3)
     sets = {("known", False, seed): values("complexity.importance", [seed, seed]) for seed in range(3)}
     sets["known", False, 2][0] = None
-    cell = column.cell(CASE, rows_of(sets))
+    cell = column.summarise(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (1.0, 1, 1)
     sets["known", False, 1] = [None, None]
-    cell = column.cell(CASE, rows_of(sets))
+    cell = column.summarise(CASE, rows_of(sets))
     assert (cell.mean, cell.deviation, cell.undefined) == (None, None, 3)
 
 
@@ -179,7 +183,7 @@ def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
 
     dataset = Dataset(name="known", keys=["a"], load=lambda _: Sample(picture=Path("none")))
     setting = CASE.setting
-    assert setting.describe(dataset, encoder) == replace(setting, first=3).describe(dataset, encoder)
+    assert setting.describe(dataset, encoder) == replace(setting, max_images=3).describe(dataset, encoder)
     assert setting.describe(dataset, encoder) != replace(setting, seed=1).describe(dataset, encoder)
     measure = EncoderScores.of(METRICS["local_lipschitz"])
     few = replace(setting, measure=measure.with_draws(3))
@@ -205,15 +209,15 @@ def test_draws_are_set_where_a_metric_has_them():
 
 
 def test_a_metric_of_votes_has_no_rows_and_no_number_for_a_method_without_votes():
-    column = Mean(metric="calibration", of="vote_share", measure=EncoderScores.of(METRICS["calibration"]))
+    column = MeanColumn(metric="calibration", map_name="vote_share", measure=EncoderScores.of(METRICS["calibration"]))
     assert (column.title, column.better) == ("calibration (votes)", "lower")
     assert column.settings(CASE) == ()
     assert column.values(CASE, rows_of({})) is None
-    assert column.cell(CASE, rows_of({})) == NOTHING
+    assert column.summarise(CASE, rows_of({})) == UNDEFINED
     repeat = Case(replace(CASE.setting, method=rx.Repeat()))
     rows = rows_of({("known", False, 0): values("calibration.vote_share", [0.1, 0.3])})
     for case in (repeat, repeat._replace(votes="binary")):
-        assert column.cell(case, rows).mean == pytest.approx(0.2)
+        assert column.summarise(case, rows).mean == pytest.approx(0.2)
 
 
 def test_an_encoder_metric_of_the_users_own_becomes_a_row(encoder, image):

@@ -9,7 +9,7 @@ import pytest
 from stores import bits, row
 
 from repeat_xai.errors import OutputError
-from repeat_xai.experiments import making_rows as run
+from repeat_xai.experiments import making_rows
 from repeat_xai.experiments.store.row_store import RowStore
 
 ROWS = [row(str(number), code=tuple(number / (n + 1) for n in range(100))) for number in range(60)]
@@ -36,8 +36,8 @@ class Ready:
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
     """A file a row, merged now and then."""
-    monkeypatch.setattr(run, "SECONDS_PER_FILE", -1.0)
-    monkeypatch.setattr(run, "FILES_BETWEEN_MERGES", 5)
+    monkeypatch.setattr(making_rows, "SECONDS_PER_FILE", -1.0)
+    monkeypatch.setattr(making_rows, "FILES_BETWEEN_MERGES", 5)
 
 
 def left(store):
@@ -55,7 +55,7 @@ ALL = {row.key: bits(row) for row in ROWS}
 def test_files_are_merged_while_rows_still_come(tmp_path):
     store = RowStore(tmp_path)
     most = 0
-    for _ in run.run([], store, Ready(ROWS)):
+    for _ in making_rows.make_rows([], store, Ready(ROWS)):
         most = max(most, len(list(tmp_path.iterdir())))
     assert kept(store) == ALL
     assert most < 30
@@ -63,9 +63,9 @@ def test_files_are_merged_while_rows_still_come(tmp_path):
 
 @pytest.mark.parametrize("ended", ["closed", "interrupted", "forgotten"])
 def test_rows_told_of_are_kept_however_it_ends(tmp_path, monkeypatch, ended):
-    monkeypatch.setattr(run, "SECONDS_PER_FILE", 1000.0)
+    monkeypatch.setattr(making_rows, "SECONDS_PER_FILE", 1000.0)
     store, executor = RowStore(tmp_path), Ready(ROWS)
-    rows = run.run([], store, executor)
+    rows = making_rows.make_rows([], store, executor)
     for _ in range(7):
         next(rows)
     if ended == "closed":
@@ -80,9 +80,9 @@ def test_rows_told_of_are_kept_however_it_ends(tmp_path, monkeypatch, ended):
 
 
 def test_rows_of_long_work_do_not_wait_for_the_next(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "SECONDS_PER_FILE", 1000.0)
+    monkeypatch.setattr(making_rows, "SECONDS_PER_FILE", 1000.0)
     store = RowStore(tmp_path)
-    rows = run.run([], store, Ready([row(str(number), seconds=600.0) for number in range(8)]))
+    rows = making_rows.make_rows([], store, Ready([row(str(number), seconds=600.0) for number in range(8)]))
     for _ in range(5):
         next(rows)
     assert set(store.score_names()) == {
@@ -111,14 +111,14 @@ def test_a_full_disk_ends_it_in_a_line_and_loses_nothing(small_disk):
     ballast.write_bytes(bytes(128 * 1024))
     store, executor = RowStore(small_disk / "rows"), Ready(ROWS)
     with pytest.raises(OutputError, match=r"cannot be written \(No space left on device\)") as ended:
-        list(run.run([], store, executor))
+        list(making_rows.make_rows([], store, executor))
     assert len(str(ended.value).splitlines()) == 1
     assert executor.closed
     before = kept(store)
     assert 0 < len(before) < len(ROWS)
     assert before.items() <= ALL.items()
     ballast.unlink()
-    assert len(list(run.run([], store, left(store)))) == len(ROWS) - len(before)
+    assert len(list(making_rows.make_rows([], store, left(store)))) == len(ROWS) - len(before)
     assert kept(store) == ALL
 
 
@@ -136,12 +136,12 @@ def test_so_does_a_disk_that_is_full_for_a_while(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", full)
         with pytest.raises(OutputError, match=r"cannot be written \(No space left on device\)"):
-            list(run.run([], store, executor))
+            list(making_rows.make_rows([], store, executor))
     assert executor.closed
     before = kept(store)
     assert 0 < len(before) < len(ROWS)
     assert before.items() <= ALL.items()
-    list(run.run([], store, left(store)))
+    list(making_rows.make_rows([], store, left(store)))
     assert kept(store) == ALL
     assert [path for path in (tmp_path / "rows").iterdir() if path.name.startswith(".")] == []
 
@@ -153,5 +153,5 @@ def test_files_that_cannot_be_merged_are_kept_as_they_are(tmp_path, monkeypatch)
     monkeypatch.setattr(RowStore, "merge", refused)
     store = RowStore(tmp_path)
     with pytest.warns(UserWarning, match="rows are kept but not merged: somewhere: cannot be written"):
-        list(run.run([], store, Ready(ROWS[:7])))
+        list(making_rows.make_rows([], store, Ready(ROWS[:7])))
     assert len(store.score_names()) == 7

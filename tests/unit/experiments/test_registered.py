@@ -10,7 +10,7 @@ from repeat_xai.data.dataset import Dataset, NamedDataset, Sample
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.experiments.evaluation import Evaluation
-from repeat_xai.experiments.measures import score_maps
+from repeat_xai.experiments.map_scores import score_maps
 from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.metrics import METRICS, MapMetric
 

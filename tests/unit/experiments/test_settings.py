@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from repeat_xai.cli.evaluate import network_of
 from repeat_xai.experiments.settings import EncoderSpec
 
 
@@ -22,4 +21,4 @@ def test_an_encoder_is_a_name_or_a_name_with_weights(text, name, weights):
     spec = EncoderSpec.of(text, size=32)
     assert (spec.name, spec.weights, spec.size) == (name, weights, 32)
     assert EncoderSpec.of(str(spec), size=32) == spec
-    assert network_of(text, "paper", 32) == replace(spec, fit=224)
+    assert EncoderSpec.of(text, size=32, protocol="paper") == replace(spec, fit=224)

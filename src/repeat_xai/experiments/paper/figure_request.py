@@ -100,7 +100,11 @@ class FigureRequest:
     def setting(self, dataset: str, method: str) -> Setting:
         """Return the setting in which a method of the preset scores the images of a dataset."""
         return Setting(
-            dataset=dataset, encoder_spec=self.encoder_spec, method=self.preset.method(method), seed=self.seed
+            dataset=dataset,
+            encoder_spec=self.encoder_spec,
+            method=self.preset.method(method),
+            protocol="paper",
+            seed=self.seed,
         )
 
     def numbers(self, dataset: str) -> list[int]:

@@ -163,7 +163,7 @@ def test_the_command_writes_the_papers_values_beside_ours(root, monkeypatch, cap
     assert "Preset paper: 2 repeats, 8 masks, 10 passes of other methods; 200 disturbances" in text
     assert "5 images of cifar10, 5 images of cifar10+separable, drawn by seed 0. Weights: resnet18 random" in text
     assert "(paper 0.850)" in (out / "poison-cifar10-cp.md").read_text()
-    assert json.loads((out / "run.json").read_text())["asked"]["preset"]["name"] == "paper"
+    assert json.loads((out / "run.json").read_text())["request"]["preset"]["name"] == "paper"
     _, output = run_here(monkeypatch, capsys, "reproduce", *arguments)
     assert "0 of 10 rows to make" in output.err
 
