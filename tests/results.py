@@ -1,4 +1,4 @@
-"""A synthetic table and figure of a run."""
+"""A made-up table and a made-up figure for tests of pages."""
 
 from matplotlib.figure import Figure
 
@@ -10,6 +10,8 @@ from repeat_xai.output.results_folder import print_out
 
 
 def run_of(folder):
+    """Return the table, and the figure, which is drawn in the folder."""
+
     def cell(mean, printed=None):
         return Cell(Summary(mean, 0.2, mean - 0.1, mean + 0.3, 9, 0), None, printed)
 

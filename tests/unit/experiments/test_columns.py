@@ -1,4 +1,4 @@
-"""Columns of a table, on rows whose numbers are known."""
+"""Tests of the columns of tables, and of the measures whose scores they read, on rows with known numbers."""
 
 import math
 from dataclasses import replace
@@ -22,24 +22,24 @@ from repeat_xai.types import Task
 
 NEED_SEGMENTATIONS = tuple(name for name, metric in map_metrics().items() if metric.needs == "segmentation")
 CASE = Case(Setting(dataset="known", method=rx.Relax()))
-BINARY = CASE._replace(votes="binary")
+CASE_OF_BINARY_VOTES = CASE._replace(votes="binary")
 
 
-def test_a_mean_is_of_what_is_defined_and_counts_the_rest():
+def test_a_mean_leaves_out_undefined_scores_and_counts_them():
     rows = rows_of({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
     cell = MeanColumn(metric="complexity").summarise(CASE, rows)
     assert (cell.mean, cell.images, cell.undefined) == (1.5, 2, 2)
     assert MeanColumn(metric="complexity").better == "lower"
 
 
-def test_binary_votes_are_read_from_the_share_of_votes():
+def test_uncertainty_with_binary_votes_is_read_from_the_variance_of_votes():
     scores = {"complexity.uncertainty": 9.0, "complexity.vote_variance": 5.0}
     rows = rows_of({("known", False, 0): [scores] * 3})
     column = MeanColumn(metric="complexity", map_name="uncertainty")
-    assert (column.summarise(CASE, rows).mean, column.summarise(BINARY, rows).mean) == (9.0, 5.0)
+    assert (column.summarise(CASE, rows).mean, column.summarise(CASE_OF_BINARY_VOTES, rows).mean) == (9.0, 5.0)
 
 
-def test_emprt_is_the_relative_change_image_by_image():
+def test_emprt_is_the_mean_relative_change_of_the_images():
     trained, random = (
         [{"resolved_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
     )
@@ -67,7 +67,7 @@ def two_datasets():
 
 
 @pytest.mark.parametrize("criterion", ["auroc", "aupr", "fpr95"])
-def test_detection_is_the_quality_of_the_scores(two_datasets, criterion):
+def test_detection_is_the_quality_of_the_scores_with_an_interval(two_datasets, criterion):
     known, unknown, rows = two_datasets
     cell = DetectionColumn(against="other", criterion=criterion).summarise(CASE, rows)
     assert cell.mean == pytest.approx(getattr(quality(known, unknown), criterion), abs=1e-12)
@@ -75,7 +75,7 @@ def test_detection_is_the_quality_of_the_scores(two_datasets, criterion):
     assert cell.images == 50
 
 
-def test_the_posterior_is_that_of_the_mixture_of_both(two_datasets):
+def test_the_posterior_comes_from_the_mixture_of_both_datasets(two_datasets):
     known, unknown, rows = two_datasets
     split = mixture(torch.cat((known, unknown)), seed=0)
     expected = quality(split.posterior(known), split.posterior(unknown)).auroc
@@ -84,7 +84,7 @@ def test_the_posterior_is_that_of_the_mixture_of_both(two_datasets):
     )
 
 
-def test_too_few_images_or_none_give_no_number_and_no_error():
+def test_detection_of_too_few_images_has_no_number_and_raises_no_error():
     sets = {("known", False, 0): values("mean.uncertainty", [1.0]), ("other", False, 0): [None, None]}
     cell = DetectionColumn(against="other").summarise(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (None, 0, 2)
@@ -94,7 +94,7 @@ def test_too_few_images_or_none_give_no_number_and_no_error():
     assert DetectionColumn(against="other").summarise(CASE, rows_of(sets)).mean == 1.0
 
 
-def test_codes_are_judged_against_the_first_half_of_the_known():
+def test_codes_are_compared_with_those_of_the_first_half_of_the_dataset():
     generator = torch.Generator().manual_seed(0)
     near, far = torch.randn(20, 3, generator=generator), torch.randn(6, 3, generator=generator)
     near[:, 0] += 10
@@ -110,14 +110,14 @@ def test_codes_are_judged_against_the_first_half_of_the_known():
     assert (len(known), len(unknown)) == (10, 6)
     assert column.summarise(CASE, rows).mean == 1.0
 
-    def some(setting):
-        return [None if int(one.key) % 5 == 0 else one for one in rows(setting)]
+    def rows_with_gaps(setting):
+        return [None if int(row.key) % 5 == 0 else row for row in rows(setting)]
 
-    cell = column.summarise(CASE, some)
+    cell = column.summarise(CASE, rows_with_gaps)
     assert (cell.images, cell.undefined) == (8 + 4, 4 + 2)
 
 
-def test_poison_is_found_by_the_map_the_line_is_about():
+def test_poison_is_detected_by_the_map_that_the_line_is_about():
     sets = {
         ("known", False, 0): [{"mean.uncertainty": float(v), "mean.importance": float(v)} for v in range(20)],
         ("cifar10+x", False, 0): [{"mean.uncertainty": v + 100.0, "mean.importance": float(v)} for v in range(20)],
@@ -128,14 +128,14 @@ def test_poison_is_found_by_the_map_the_line_is_about():
     assert column.title == "50%"
 
 
-def test_over_runs_is_the_mean_and_deviation_of_the_runs_means():
+def test_a_column_of_runs_is_the_mean_and_deviation_of_their_means():
     sets = {("known", False, seed): values("complexity.importance", [v, v + 2]) for seed, v in ((0, 1), (1, 2), (2, 6))}
     cell = RunsColumn(column=MeanColumn(metric="complexity"), runs=3).summarise(CASE, rows_of(sets))
     assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
     assert cell.deviation == pytest.approx(math.sqrt(7))
 
 
-def test_over_runs_counts_what_failed_in_any_and_says_nothing_if_one_is_missing():
+def test_a_column_of_runs_counts_the_failures_of_all_runs_and_has_no_number_if_a_run_is_missing():
     column = RunsColumn(column=MeanColumn(metric="complexity"), runs=3)
     sets = {("known", False, seed): values("complexity.importance", [seed, seed]) for seed in range(3)}
     sets["known", False, 2][0] = None
@@ -146,22 +146,22 @@ def test_over_runs_counts_what_failed_in_any_and_says_nothing_if_one_is_missing(
     assert (cell.mean, cell.deviation, cell.undefined) == (None, None, 3)
 
 
-def test_scores_of_an_explanation_are_the_metrics_of_its_maps(encoder, image):
+def test_the_scores_of_maps_are_the_values_of_the_metrics(encoder, image):
     explanation = rx.Repeat(estimator="exact", repeats=4, base=rx.Relax(masks=40))(encoder, image, seed=0)
-    mask = torch.zeros(24, 20, dtype=torch.bool)
-    mask[4:12, 10:18] = True
-    scores = score_maps(explanation.maps, mask)
+    segmentation = torch.zeros(24, 20, dtype=torch.bool)
+    segmentation[4:12, 10:18] = True
+    scores = score_maps(explanation.maps, segmentation)
     share = explanation.vote_share
     assert scores["complexity.importance"] == rx.metrics.complexity(explanation.importance).item()
     assert scores["complexity.vote_variance"] == rx.metrics.complexity(share * (1 - share)).item()
-    assert scores["pointing_game.importance"] == rx.metrics.pointing_game(explanation.importance, mask).item()
+    assert scores["pointing_game.importance"] == rx.metrics.pointing_game(explanation.importance, segmentation).item()
     assert scores["mean.uncertainty"] == pytest.approx(explanation.uncertainty.double().mean().item(), abs=1e-12)
-    without_mask = score_maps(explanation.maps, None)
-    assert without_mask.keys() == scores.keys()
-    assert all(math.isnan(value) == name.startswith(NEED_SEGMENTATIONS) for name, value in without_mask.items())
+    unsegmented = score_maps(explanation.maps, None)
+    assert unsegmented.keys() == scores.keys()
+    assert all(math.isnan(value) == name.startswith(NEED_SEGMENTATIONS) for name, value in unsegmented.items())
 
 
-def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
+def test_a_map_that_rounding_has_made_flat_has_no_entropy(encoder, image):
     explanation = rx.Relax(masks=40)(encoder, image, seed=0)
     assert score_maps(explanation.maps, None)["resolved_entropy.importance"] > 3
     flat = replace(explanation, importance=1 - 1e-6 * explanation.importance)
@@ -170,7 +170,7 @@ def test_a_map_that_float32_has_flattened_has_no_entropy(encoder, image):
     assert score_maps(constant.maps, None)["resolved_entropy.uncertainty"] == 0
 
 
-def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
+def test_a_method_without_uncertainty_has_no_scores_of_it(encoder, image):
     explanation = rx.Saliency()(encoder, image, seed=0)
     assert explanation.uncertainty is None
     scores = score_maps(explanation.maps, None)
@@ -178,7 +178,7 @@ def test_without_uncertainty_there_are_no_scores_of_it(encoder, image):
     assert all(math.isnan(value) for name, value in scores.items() if name.endswith(".uncertainty"))
 
 
-def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
+def test_the_key_of_a_row_does_not_depend_on_the_number_of_images(encoder):
     from repeat_xai.data.dataset import Dataset, Sample
 
     dataset = Dataset(name="known", keys=["a"], load=lambda _: Sample(picture=Path("none")))
@@ -194,7 +194,7 @@ def test_a_row_does_not_depend_on_how_many_images_there_are(encoder):
     assert setting.measure == MapScores()
 
 
-def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
+def test_an_encoder_is_loaded_for_the_size_that_the_protocol_needs():
     spec = EncoderSpec(name="timm:vit_tiny_patch16_384", weights="random", fit=224)
     assert spec.load("cpu").preprocessing.size == (224, 224)
     assert spec.label == "vit_tiny_patch16_384"
@@ -202,7 +202,7 @@ def test_an_encoder_is_loaded_for_the_side_the_protocol_asks_for():
     assert EncoderSpec(name="hf:facebook/dinov2-small").label == "dinov2-small"
 
 
-def test_draws_are_set_where_a_metric_has_them():
+def test_draws_are_set_only_for_metrics_that_draw():
     assert EncoderScores.of(METRICS["max_sensitivity"]).with_draws(3).score.draws == 3
     deletion = EncoderScores.of(METRICS["deletion"])
     assert deletion.with_draws(3) == deletion

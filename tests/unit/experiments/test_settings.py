@@ -1,4 +1,4 @@
-"""Encoders as they are written."""
+"""Tests of encoders written as text."""
 
 from dataclasses import replace
 
