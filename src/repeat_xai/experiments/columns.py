@@ -124,11 +124,12 @@ class EmprtColumn:
     interval_note: ClassVar[str] = OVER_IMAGES
     map_name: MapName = "uncertainty"
     randomise: Randomise = "quantus"
+    """The way in which the weights are randomised."""
 
     @property
     def title(self) -> str:
-        how = "" if self.randomise == "quantus" else f", {self.randomise}"
-        return f"eMPRT ({MAP_SIGNS[self.map_name]}{how})"
+        way = "" if self.randomise == "quantus" else f", {self.randomise}"
+        return f"eMPRT ({MAP_SIGNS[self.map_name]}{way})"
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
         """Return the setting of the line with the trained encoder, and with the randomised one."""

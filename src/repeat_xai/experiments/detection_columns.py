@@ -32,7 +32,7 @@ CRITERIA: dict[Criterion, tuple[str, Direction]] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class DetectionColumn:
-    """How well the aggregate of a map distinguishes the images of another dataset from those of this one."""
+    """A column that says how well the aggregate of a map distinguishes another dataset's images from this one's."""
 
     interval_note: ClassVar[str] = OVER_IMAGES
     against: str
@@ -75,7 +75,7 @@ class DetectionColumn:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CodeDetectionColumn:
-    """How well the codes alone, without any map, distinguish the images of another dataset from those of this one.
+    """A column that says how well codes alone, without any map, distinguish another dataset's images from this one's.
 
     The first half of the dataset is the reference that all other codes are compared with.
     """
@@ -149,10 +149,7 @@ def _judge(known: Tensor, unknown: Tensor, criterion: Criterion, *, seed: int, f
 @final
 @dataclass(frozen=True, kw_only=True)
 class PoisonColumn:
-    """How well the mean of a map distinguishes poisoned images from clean ones, at a given share of poisoned images.
-
-    The map is the one that the line is about.
-    """
+    """A column that says how well the mean of the line's map distinguishes poisoned images from clean ones."""
 
     better: ClassVar[Direction] = "higher"
     interval_note: ClassVar[str] = "Brackets hold 95 % of the draws of which images are poisoned."

@@ -90,7 +90,7 @@ class Evaluation:
 
     @property
     def base_setting(self) -> Setting:
-        """What all settings of the evaluation have in common; the encoder and the method are placeholders."""
+        """A setting with the dataset, protocol and seed of the evaluation; its encoder and method are replaced."""
         first_method = next(iter(self.methods.values()))
         return Setting(dataset=self.dataset, method=first_method, protocol=self.protocol, seed=self.seed)
 

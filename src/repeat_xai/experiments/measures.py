@@ -30,11 +30,15 @@ class Measured:
     """The numbers of one image, or the reason why there are none."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
+    """Values of metrics, by `METRIC.MAP`."""
     code: tuple[float, ...] = ()
     calls: int = 0
+    """Number of encoder calls."""
     seconds: float = 0.0
     failure: str | None = None
+    """The reason why the image could not be measured; None if it was."""
     explanation: Explanation | None = None
+    """The explanation whose maps were scored, so that the maps can be stored."""
 
 
 class Subject(NamedTuple):
@@ -62,7 +66,7 @@ class Measure(Protocol):
 
 
 def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) -> Iterator[tuple[Subject, Measured]]:
-    """Yield the numbers of tasks that are measured one after the other; an image that fails does so alone."""
+    """Yield the numbers of tasks that are measured one after the other, with a failure for each image that fails."""
     for task in tasks:
         if isinstance(task.image, Image):
             try:

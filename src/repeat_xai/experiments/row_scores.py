@@ -22,7 +22,7 @@ MAPS_OF_BINARY_VOTES = {"importance": "vote_share", "uncertainty": "vote_varianc
 
 
 class Case(NamedTuple):
-    """What one line of a table shows for one encoder: a setting, and the scores of its rows that are read."""
+    """The content of one line of a table: a setting, which names the encoder and the method, and the scores to read."""
 
     setting: Setting
     votes: Votes = "weighted"

@@ -28,12 +28,15 @@ class EncoderSpec:
 
     name: str = "efficientnet_lite0"
     weights: str | None = None
+    """A file of weights, or `random`; None loads the encoder's own."""
     pool: str | None = None
+    """Name of the pooling; None chooses the encoder's own."""
     size: int | None = None
+    """Side of the square input in pixels; None chooses the encoder's own."""
     fit: int | None = None
     """Side of the input that the protocol needs: the encoder is loaded for this size if its own is another."""
     randomise: Randomise | None = None
-    """How the weights are randomised; None leaves them as they are."""
+    """The way in which the weights are randomised; None leaves them as they are."""
     precision: Precision = "auto"
     runtime: Runtime = "auto"
 

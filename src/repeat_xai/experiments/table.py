@@ -98,7 +98,7 @@ class Sheet:
     title: str
     notes: tuple[str, ...] = ()
     cases: Mapping[tuple[str, str], Case]
-    """What each line shows, by the labels of encoder and line."""
+    """The content of each line, by the labels of encoder and line."""
     columns: Sequence[Column]
     baseline: str | None = None
     """The method that the others are compared with, image by image."""
