@@ -46,7 +46,7 @@ def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_pat
     assert page.count("<table") == sum(len(entry.blocks) for entry in TABLES.values())
     titles = re.findall("<h2[^>]*>(.*?)</h2>", page)
     assert len(set(titles)) == len(titles)
-    assert json.loads((out / "run.json").read_text())["asked"]["preset"]["steps"] == 2
+    assert json.loads((out / "run.json").read_text())["request"]["preset"]["steps"] == 2
     status, said = run_here(
         monkeypatch, capsys, "reproduce", "sanity", "--images", 4, "--only-these", "--encoder", encoder,
         "--data-root", shared / "data", "--out", out, *FEW,

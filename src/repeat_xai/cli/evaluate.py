@@ -20,13 +20,12 @@ from repeat_xai.cli.explain_progress import expect_size, interruptible, print_le
 from repeat_xai.cli.options import ADVANCED, HOW, OUTPUT, WHAT
 from repeat_xai.cli.row_progress import make_rows
 from repeat_xai.cli.write_results import write_results
-from repeat_xai.data.images import PAPER_SIDE, ImageProtocol
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.evaluation import Evaluation
 from repeat_xai.experiments.executors.executor import Placement
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
@@ -124,7 +123,9 @@ def evaluate(
     evaluation = Evaluation(
         dataset=dataset,
         against=tuple(against or ()),
-        networks=tuple(network_for(text, protocol, size) for text in encoder or ["efficientnet_lite0"]),
+        encoder_specs=tuple(
+            EncoderSpec.of(text, size=size, protocol=protocol) for text in encoder or ["efficientnet_lite0"]
+        ),
         methods=MethodSettings(repeat=repeat, relax=relax, passes=passes).methods(split_names(methods)),
         metrics=tuple(name.strip() for name in metrics.split(",")),
         baseline=baseline,
@@ -165,8 +166,3 @@ def evaluate(
             notes=(budget, significance) if baseline else (budget,),
         )
     raise typer.Exit(1 if failed else 0)
-
-
-def network_for(text: str, protocol: ImageProtocol, size: int | None = None) -> Network:
-    """Return the encoder that is written as NAME or NAME=WEIGHTS, with the input size that the protocol needs."""
-    return Network.of(text, size=size, fit=PAPER_SIDE if protocol == "paper" else None)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from repeat_xai.cli import options
-from repeat_xai.cli.evaluate import network_for
 from repeat_xai.cli.executor_options import (
     AddressOption,
     ExecutorOption,
@@ -30,6 +29,7 @@ from repeat_xai.experiments.paper.presets import PRESETS
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
@@ -132,27 +132,27 @@ def reproduce(
     chosen = replace(chosen, samples=samples, steps=steps)
     reproduction = Reproduction(
         preset=chosen,
-        networks=tuple(network_for(text, "paper") for text in encoder or ()),
+        encoder_specs=tuple(EncoderSpec.of(text, protocol="paper") for text in encoder or ()),
         only_these=only_these,
         draws=draws,
         seed=seed,
     )
     worker = Worker(device=worker_device(executor, device), root=data_root, download=download, check=check)
     remove_old_drafts(out)
-    for network in reproduction.networks:
-        worker.encoder(network)
+    for spec in reproduction.encoder_specs:
+        worker.encoder(spec)
     available = Availability(worker)
     sheets = reproduction.sheets([TABLES[name] for name in wanted if name in TABLES], available)
     local_worker = worker if worker.device == device else Worker(device=device, root=data_root, check=check)
     drawings = [
-        FigureRequest(figure=figure, network=network, preset=chosen, worker=local_worker, images=images, seed=seed)
-        for figure, network in reproduction.figures([FIGURES[name] for name in wanted if name in FIGURES], available)
+        FigureRequest(figure=figure, encoder_spec=spec, preset=chosen, worker=local_worker, images=images, seed=seed)
+        for figure, spec in reproduction.figures([FIGURES[name] for name in wanted if name in FIGURES], available)
     ]
     campaign = Campaign(
         sheets=sheets,
-        others=[setting for drawing in drawings for setting in drawing.settings],
+        extra_settings=[setting for drawing in drawings for setting in drawing.settings],
         images=images,
-        at_most=True,
+        allow_fewer=True,
         seed=seed,
         store=RowStore(rows or out / "rows"),
         worker=worker,
@@ -163,7 +163,7 @@ def reproduce(
     with interruptible():
         with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
             failed = make_rows(campaign, chosen_executor)
-        pictures, undrawn = _draw_figures([replace(drawing, rows=campaign.made) for drawing in drawings], out)
+        pictures, undrawn = _draw_figures([replace(drawing, rows=campaign.rows_of_images) for drawing in drawings], out)
         write_results(
             campaign,
             out,
@@ -180,11 +180,11 @@ def _draw_figures(drawings: list[FigureRequest], out: Path) -> tuple[list[Printe
     """Draw the figures, print a line for each, and return them and the reasons why others could not be drawn."""
     drawn, failed = [], []
     for drawing in drawings:
-        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.network.label}", err=True)
+        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.encoder_spec.label}", err=True)
         try:
             drawn.append(write_figure(drawing, out))
             typer.echo(f"{drawn[-1].picture}: {drawn[-1].title}")
         except RepeatError as error:
-            failed.append(f"{drawing.figure.name}, {drawing.network.label}: {error}")
+            failed.append(f"{drawing.figure.name}, {drawing.encoder_spec.label}: {error}")
             typer.echo(f"repeat-xai: {failed[-1]}", err=True)
     return drawn, failed

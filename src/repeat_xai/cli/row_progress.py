@@ -26,13 +26,13 @@ LONG_RUN = 60.0
 
 def make_rows(campaign: Campaign, executor: Executor) -> int:
     """Make the missing rows, one image of each setting first, and return how many failed or have vanished."""
-    work = campaign.missing()
-    typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.rows:,} rows to make", err=True)
+    work = campaign.missing_work()
+    typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.row_count:,} rows to make", err=True)
     first, rest = split_first_images(work)
     first_rows = {campaign.worker.keys(*probe)[0]: len(part.numbers) for probe, part in zip(first, work, strict=True)}
     probed, failed = [], 0
     with _bar(_rows(work)) as print_row:
-        for row in campaign.fill([*first, *rest], executor):
+        for row in campaign.make_rows([*first, *rest], executor):
             print_row(row)
             failed += row.failure is not None
             if (images := first_rows.pop(row.key, None)) is not None:
@@ -41,7 +41,7 @@ def make_rows(campaign: Campaign, executor: Executor) -> int:
                     _print_cost(estimate_cost(probed, concurrency=executor.concurrency))
     if failed:
         typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them again", err=True)
-    vanished = _rows(campaign.missing()) - failed
+    vanished = _rows(campaign.missing_work()) - failed
     if vanished > 0:
         line = f"{vanished:,} rows or their maps are gone from {campaign.store.url} since they were made"
         typer.echo(f"repeat-xai: {line}; run the same command again to make them again", err=True)

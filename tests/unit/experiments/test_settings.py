@@ -1,11 +1,10 @@
-"""An encoder of a setting is written as NAME or NAME=WEIGHTS."""
+"""Tests of encoders written as text."""
 
 from dataclasses import replace
 
 import pytest
 
-from repeat_xai.cli.evaluate import network_of
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 
 @pytest.mark.parametrize(
@@ -18,8 +17,8 @@ from repeat_xai.experiments.settings import Network
         ("hf:facebook/dinov2-small", "hf:facebook/dinov2-small", None),
     ],
 )
-def test_the_text_of_an_encoder_is_parsed_and_written_again(text, name, weights):
-    network = Network.of(text, size=32)
-    assert (network.name, network.weights, network.size) == (name, weights, 32)
-    assert Network.of(str(network), size=32) == network
-    assert network_of(text, "paper", 32) == replace(network, fit=224)
+def test_an_encoder_is_a_name_or_a_name_with_weights(text, name, weights):
+    spec = EncoderSpec.of(text, size=32)
+    assert (spec.name, spec.weights, spec.size) == (name, weights, 32)
+    assert EncoderSpec.of(str(spec), size=32) == spec
+    assert EncoderSpec.of(text, size=32, protocol="paper") == replace(spec, fit=224)
