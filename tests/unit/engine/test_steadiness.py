@@ -71,11 +71,11 @@ def test_a_users_encoder_without_a_hash_is_tried_too(image, encoder):
 
 
 def test_every_image_is_answered_with_the_error_where_the_encoder_is_refused_beforehand(network, image):
-    module = nn.Sequential(network)
+    encoder = rx.load_encoder(nn.Sequential(network))
     widths = iter(range(1, 9))
-    module.register_forward_hook(lambda part, given, codes: torch.ones(len(codes), next(widths)))
+    encoder.module.register_forward_hook(lambda part, given, codes: torch.ones(len(codes), next(widths)))
     tasks = [Task(image), Task(None, "empty"), Task(image)]
-    answers = list(rx.Relax(masks=9).answers(rx.load_encoder(module), tasks, seed=0))
+    answers = list(rx.Relax(masks=9).answers(encoder, tasks, seed=0))
     assert [answer.task for answer in answers] == tasks
     assert [type(answer.result) for answer in answers] == [EncoderError, type(None), EncoderError]
     assert str(answers[2].result) == "Sequential: returns codes of 1 values, then of 2"
