@@ -62,7 +62,7 @@ def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_pat
     titles = re.findall("<h2[^>]*>(.*?)</h2>", page)
     assert len(set(titles)) == len(titles)
     assert json.loads((out / "run.json").read_text())["request"]["preset"]["steps"] == 2
-    status, said = run_here(
+    status, output = run_here(
         monkeypatch, capsys, "reproduce", "sanity", "--images", 4, "--only-these", "--encoder", encoder,
         "--data-root", shared / "data", "--out", out, *SMALL_WORK,
     )  # fmt: skip

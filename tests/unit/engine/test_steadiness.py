@@ -79,7 +79,7 @@ def test_every_image_is_answered_with_the_error_where_the_encoder_is_refused_bef
     module.width = 0
     module.register_forward_hook(widen)
     tasks = [Task(image), Task(None, "empty"), Task(image)]
-    answers = list(rx.Relax(masks=9).answers(encoder, tasks, seed=0))
+    answers = list(rx.Relax(masks=9).answers(rx.load_encoder(module), tasks, seed=0))
     assert [answer.task for answer in answers] == tasks
     assert [type(answer.result) for answer in answers] == [EncoderError, type(None), EncoderError]
     assert str(answers[2].result) == "Sequential: returns codes of 1 values, then of 2"
