@@ -132,7 +132,7 @@ class ExpectedCalls:
         """Calls of this run, done and to come; None where nothing is known yet, as before an automatic budget ends."""
         automatic = isinstance(self.method, Repeat) and self.method.is_fast and self.method.budget == "auto"
         per_image = self.calls / self.explained if self.explained else None if automatic else self.method.calls
-        return None if per_image is None else self.calls + per_image * self.images
+        return None if per_image is None else float(self.calls + per_image * self.images)
 
 
 def explain_json(outcome: ImageOutcome) -> dict[str, Any]:
