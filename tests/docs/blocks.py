@@ -130,7 +130,7 @@ class _BudgetCutter(ast.NodeTransformer):
             if name in ("explain", "explain_many") and "method" not in given:
                 node.keywords.append(ast.keyword("method", self._call(node.func, "Repeat")))
         if name == "main" and node.args:
-            words = ast.literal_eval(node.args[0])
+            words = eval(compile(ast.Expression(node.args[0]), "arguments of main", "eval"))
             node.args[0] = ast.List([ast.Constant(word) for word in cheap_command(words)], ast.Load())
         for option, value in DEFAULT_VALUES.get(name, {}).items():
             if option not in given and "preprocessing" not in given:
