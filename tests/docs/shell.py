@@ -8,7 +8,7 @@ import pytest
 from docs.blocks import ROOT, cheap_command, encoders_of
 
 from repeat_xai.cli import main
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -25,7 +25,7 @@ def run_or_check(words: list[str], place: str, monkeypatch, capsys) -> str:
         COMMANDS_RUN.add(tuple(rest))
         if rest[0] in ("evaluate", "reproduce"):
             for encoder in encoders_of(rest):
-                Network.of(encoder).load("cpu")
+                EncoderSpec.of(encoder).load("cpu")
         arguments = [*rest, "--help"] if rest[0] == "serve" else cheap_command(rest)
         status, output = run_command(arguments, monkeypatch, capsys)
         assert status == 0, f"{place}: {' '.join(words)}: {output.err}"

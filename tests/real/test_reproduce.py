@@ -22,7 +22,7 @@ FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2
 def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_path, monkeypatch, capsys):
     """On four images of each dataset; ResNet50 and ViT-B/16 cannot be fetched, contrastive poisons cannot be had."""
     monkeypatch.setattr(detection_columns, "detect_poison", partial(detect_poison, draws=2))
-    for resolution in ("DPI", "PRINTED"):
+    for resolution in ("SCREEN_DPI", "PRINT_DPI"):
         monkeypatch.setattr(gallery, resolution, 40)
     out = tmp_path / "out"
     encoder = f"torchvision:squeezenet1_1={shared}/weights/squeezenet1_1.safetensors"
@@ -46,7 +46,7 @@ def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_pat
     assert page.count("<table") == sum(len(entry.blocks) for entry in TABLES.values())
     titles = re.findall("<h2[^>]*>(.*?)</h2>", page)
     assert len(set(titles)) == len(titles)
-    assert json.loads((out / "run.json").read_text())["asked"]["preset"]["steps"] == 2
+    assert json.loads((out / "run.json").read_text())["request"]["preset"]["steps"] == 2
     status, said = run_here(
         monkeypatch, capsys, "reproduce", "sanity", "--images", 4, "--only-these", "--encoder", encoder,
         "--data-root", shared / "data", "--out", out, *FEW,

@@ -30,7 +30,7 @@ def explain(
     images: Annotated[
         list[Path], typer.Argument(metavar="IMAGE…", readable=False, help="Image files, or folders of images.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    *,
     encoder: options.Encoder = "efficientnet_lite0",
     weights: options.Weights = None,
     method: Annotated[
@@ -58,6 +58,7 @@ def explain(
     estimator: options.EstimatorOption = "fast",
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
     as_json: options.Json = False,
     device: options.Device = "auto",
     pool: options.Pool = None,

@@ -29,13 +29,14 @@ from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
 from repeat_xai.output.screening import screen_images, statement
+from repeat_xai.seeds import expect_seed
 
 
 def screen(
     images: Annotated[
         list[Path], typer.Argument(metavar="FOLDER…", readable=False, help="Folders of images, or image files.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    *,
     reference: Annotated[
         list[Path] | None,
         typer.Option(
@@ -48,6 +49,7 @@ def screen(
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
     seed: options.Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
     as_json: options.Json = False,
     device: options.Device = "auto",
     pool: options.Pool = None,
@@ -61,6 +63,7 @@ def screen(
     panel for each image. An interrupted run goes on when the same command is run again.
     """
     choose("aggregate", aggregate, AGGREGATES)
+    expect_seed(seed)
     expect_replaceable_page(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)

@@ -92,6 +92,7 @@ def _circumstances(encoder: Encoder, image: Image) -> dict[str, Any]:
             "size": list(image.photo.size),
             "box": list(image.photo.box),
             "input_size": list(image.pixels.shape[1:]),
+            "contrast": image.pixels.flatten(1).std(1).mean().item(),
         },
         "device": f"{encoder.device} ({device})",
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

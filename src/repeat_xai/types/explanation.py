@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LITTLE_MOVEMENT = 0.02
 """Mean of 1 − cosine below which the code hardly moves: photos move trained encoders by 0.1 to 0.4."""
+LITTLE_CONTRAST = 0.02
+"""Standard deviation of normalised pixels below which a photo is nearly a single colour; photos have 0.5 to 1.5."""
 ROUNDING = 1e-6
 """Largest rounding error of a share of votes in float32."""
 MOST_PIXELS = MOST_SIDE * MOST_SIDE
@@ -83,6 +85,12 @@ class Explanation:
     def hardly_moves(self) -> bool:
         """Whether masking hardly moves the code, so that the maps may show little more than the masks themselves."""
         return self.code_movement is not None and self.code_movement < LITTLE_MOVEMENT
+
+    @property
+    def is_of_flat_photo(self) -> bool:
+        """Whether the encoder's input is nearly a single colour, so that the masks are the only structure in it."""
+        contrast = self.provenance.get("photo", {}).get("contrast")
+        return isinstance(contrast, float) and contrast < LITTLE_CONTRAST
 
     @property
     def maps(self) -> dict[str, Map]:

@@ -47,7 +47,7 @@ def test_list_executors_names_each_with_its_description(monkeypatch, capsys):
 def test_help_describes_every_executor(monkeypatch, capsys):
     status, output = run_here(monkeypatch, capsys, "evaluate", "--help")
     assert status == 0
-    words = " ".join(output.out.split())
+    words = " ".join(output.out.replace("│", " ").split())
     assert all(f"{name}, {entry.description}" in words for name, entry in EXECUTORS.items())
 
 
