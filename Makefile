@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install chromium demo test lint docs real hostile bench clean
+.PHONY: install chromium demo quick test lint docs real hostile bench clean
 
 install: $(INSTALLED)
 
@@ -27,6 +27,11 @@ demo: install
 
 test: lint docs chromium
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full and not hostile'
+
+# Lint, types and the fast tests.
+quick: lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile \
+	  -m 'not slow and not browser and not cluster and not hostile and not full'
 
 lint: install
 	$(BIN)/ruff check .

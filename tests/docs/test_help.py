@@ -6,6 +6,8 @@ from docs.shell import run_or_check
 
 from repeat_xai.cli.help_examples import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("command", EXAMPLES)
 @pytest.mark.usefixtures("prepared_folder")

@@ -29,6 +29,7 @@ from docs.blocks import (
 from docs.conftest import small_network
 from docs.shell import run_or_check
 
+pytestmark = pytest.mark.slow
 MODULES_OF_READERS = {"my_module": small_network, "my_xray_module": lambda: small_network(1)}
 """Names that pages use for a module of the reader's own."""
 COMMAND = re.compile(r"^(\S*\$ +)?(repeat-xai |make |import repeat_xai)", re.MULTILINE)

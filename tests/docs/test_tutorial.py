@@ -7,6 +7,7 @@ import re
 import pytest
 from docs.blocks import ROOT, TUTORIAL, blocks
 
+pytestmark = pytest.mark.slow
 specification = importlib.util.spec_from_file_location("tutorial", ROOT / "tools/tutorial.py")
 tool = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(tool)
