@@ -1,4 +1,4 @@
-"""What pages name exists: tests of equations, files of the source, options of commands, and pages of the menu."""
+"""Tests, files of the source, options and pages that the documentation names exist, and its lines are short."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ import pytest
 import yaml
 from docs.blocks import PAGES, ROOT, TUTORIAL
 
-from repeat_xai.cli.commands import COMMANDS, loaded
+from repeat_xai.cli.commands import COMMANDS, load_command
 
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -52,7 +52,7 @@ def test_files_of_the_source_that_a_page_names_exist(page):
 
 def options_of(command):
     """Return the options of a command, both forms of a switch included."""
-    parameters = loaded(command).params
+    parameters = load_command(command).params
     return {name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)}
 
 
