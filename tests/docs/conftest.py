@@ -19,7 +19,7 @@ from torch import nn
 import repeat_xai as rx
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.engine.kernels import KERNELS
-from repeat_xai.experiments.executors.registry import EXECUTORS
+from repeat_xai.experiments.executors.executor_names import EXECUTORS
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.metrics import METRICS

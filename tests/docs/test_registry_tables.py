@@ -8,7 +8,7 @@ from docs.blocks import PAGES, ROOT
 
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.engine.kernels import KERNELS
-from repeat_xai.experiments.executors.registry import EXECUTORS
+from repeat_xai.experiments.executors.executor_names import EXECUTORS
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.methods.method_names import METHODS

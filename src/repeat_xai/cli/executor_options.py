@@ -11,7 +11,7 @@ import typer
 from repeat_xai.cli.options import ADVANCED
 from repeat_xai.errors import choose
 from repeat_xai.experiments.executors.executor import Executor, Placement
-from repeat_xai.experiments.executors.registry import EXECUTORS, make_executor
+from repeat_xai.experiments.executors.executor_names import EXECUTORS, make_executor
 from repeat_xai.experiments.worker import Worker
 
 

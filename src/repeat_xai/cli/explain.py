@@ -223,9 +223,9 @@ def explain(
         )
         for name, chosen in methods.items()
     ]
-    found = find_images([data_root / image for image in images], results=out)
-    print_left_out(found.left_out)
-    raise typer.Exit(explain_all(found.images, folders, out, as_json=as_json))
+    searched = find_images([data_root / image for image in images], results=out)
+    print_left_out(searched.left_out)
+    raise typer.Exit(explain_all(searched.images, folders, out, as_json=as_json))
 
 
 def _budget(text: str) -> int | Literal["auto"]:

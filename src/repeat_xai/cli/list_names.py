@@ -9,7 +9,7 @@ import typer
 
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.encoders.load_encoder import names as encoder_names
-from repeat_xai.experiments.executors.registry import EXECUTORS
+from repeat_xai.experiments.executors.executor_names import EXECUTORS
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.metrics import KINDS, METRICS
 

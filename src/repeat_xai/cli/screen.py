@@ -75,9 +75,9 @@ def screen(
         seed=seed,
     )
     known = replace(folder, folder=out / "reference")
-    found = find_images(images, results=out, excluded=reference or ())
+    searched = find_images(images, results=out, excluded=reference or ())
     others = find_images(reference or (), results=out)
-    print_left_out((*found.left_out, *others.left_out))
+    print_left_out((*searched.left_out, *others.left_out))
     about = {"method": configuration(method), "encoder": folder.encoder.name, "aggregate": aggregate, "seed": seed}
 
     def json_line(outcome: ImageOutcome) -> dict[str, Any]:
@@ -95,11 +95,11 @@ def screen(
     line = json_line if as_json else None
     with (
         interruptible(),
-        closing(fill_with_progress(found.images, folder, json_line=line)) as outcomes,
+        closing(fill_with_progress(searched.images, folder, json_line=line)) as outcomes,
         closing(fill_with_progress(others.images, known, json_line=line)) as reference_outcomes,
     ):
         result, reference_scores, failures, table = screen_images(
-            outcomes, reference_outcomes, out, total=len(found.images), aggregate=aggregate, seed=seed, about=about
+            outcomes, reference_outcomes, out, total=len(searched.images), aggregate=aggregate, seed=seed, about=about
         )
         if not as_json:
             typer.echo(f"{statement(result)}: {table}")

@@ -16,7 +16,7 @@ from repeat_xai.errors import ConfigurationError, OutputError, reason
 from repeat_xai.files.arrays import ArrayKind, read_arrays
 from repeat_xai.files.atomic import writing
 from repeat_xai.files.reading import json_object
-from repeat_xai.types.images import MOST_SIDE, Photo
+from repeat_xai.types.photo import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int8
@@ -258,5 +258,5 @@ def _expect_valid_provenance(made: Mapping[str, Any]) -> None:
         raise ValueError("its provenance does not say how many masks were used")
 
 
-def _named(thing: object) -> bool:
-    return isinstance(thing, Mapping) and isinstance(thing.get("name"), str)
+def _named(value: object) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("name"), str)

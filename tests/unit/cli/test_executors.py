@@ -9,9 +9,9 @@ from small_work import network, pictures
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.executors.executor import Executor, Local, Placement
+from repeat_xai.experiments.executors.executor_names import EXECUTORS, ExecutorEntry, make_executor
 from repeat_xai.experiments.executors.processes import Processes, spread_over_devices
 from repeat_xai.experiments.executors.ray_executor import RayExecutor
-from repeat_xai.experiments.executors.registry import EXECUTORS, ExecutorEntry, make_executor
 from repeat_xai.experiments.worker import Worker
 
 

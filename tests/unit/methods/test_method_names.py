@@ -192,9 +192,9 @@ def own_base(tmp_path, monkeypatch):
 
 def test_a_base_that_a_file_names_is_a_method_without_any_other_change(own_base, monkeypatch, encoder, image):
     assert "brightness" not in METHODS
-    found = dict(method_names._bases())
-    assert found.keys() == METHODS.keys() - {"repeat", "relax"} | {"brightness"}
-    monkeypatch.setitem(METHODS, "brightness", found["brightness"])
+    bases = dict(method_names._bases())
+    assert bases.keys() == METHODS.keys() - {"repeat", "relax"} | {"brightness"}
+    monkeypatch.setitem(METHODS, "brightness", bases["brightness"])
     settings = replace(SETTINGS, options=BaseOptions(samples=5))
     assert parse("once:brightness") == MethodName("brightness", "once")
     explanation = settings.method("once:brightness")(encoder, image)
