@@ -73,8 +73,9 @@ class OnnxEncoder:
         calls can therefore be ended.
         """
         rows = self.batch or len(images)
-        *full, last = torch.split(images, rows)
-        batches = [*full, torch.cat((last, last[-1:].expand(rows - len(last), -1, -1, -1)))]
+        *batches, last = torch.split(images, rows)
+        missing = rows - len(last)
+        batches.append(torch.cat((last, last[-1:].expand(missing, -1, -1, -1))) if missing else last)
         source, options = self.session.get_inputs()[0].name, _run_options()
 
         def run_batches() -> list[Tensor]:
