@@ -1,10 +1,12 @@
-"""How near the truth: the fast estimator against K = 10 exact repeats, on real encoders and photos.
+"""Compare the accuracy of the fast estimator with that of K = 10 exact repeats, on real encoders and photos.
 
-Truth is the votes of 60 further independent sets of 1,000 masks. Prints a line per encoder and writes a JSON.
+The true p is approximated by the votes of 60 further independent sets of 1,000 masks. The program prints a line for
+each encoder and writes a JSON file.
 
     python benchmarks/accuracy.py SHARED --encoders alexnet squeezenet lite0 vits --images 12 --out accuracy.json
 
-SHARED holds `weights/` and `data/VOCdevkit/` as the tests expect them. Ten minutes on a large GPU, days on a laptop.
+SHARED holds `weights/` and `data/VOCdevkit/` as the tests expect them. It takes ten minutes on a large GPU, and days on
+a laptop.
 """
 
 import argparse
@@ -29,13 +31,13 @@ REPEATS, FURTHER = 10, 60
 
 
 def votes(encoder, image, relax, *, seed, sets):
-    """Weighted votes of independent sets of masks."""
-    maps = torch.stack([relax(encoder, image, seed=fold(seed, "set", k)) for k in range(sets)]).cpu()
+    """Return the weighted votes of independent sets of masks."""
+    maps = torch.stack([relax.importance(encoder, image, seed=fold(seed, "set", k)) for k in range(sets)]).cpu()
     return indicator(maps, "mean") * weights(maps, "weighted")
 
 
 def scores(p, truth):
-    """RMSE of p, RMSE of U and Spearman's ρ of U."""
+    """Return the RMSE of p, the RMSE of U and Spearman's ρ of U."""
     u, true_u = p * (1 - p), truth * (1 - truth)
     rank = spearmanr(u.flatten().numpy(), true_u.flatten().numpy()).statistic
     return {
@@ -46,22 +48,24 @@ def scores(p, truth):
 
 
 def judge(encoder, image, *, seed):
-    """One image: ten repeats, the fast estimator, and the truth's own noise."""
+    """Return the scores of ten repeats and of the fast estimator for one image, and its true and stated error."""
     relax = rx.Relax(masks=1000)
-    every = votes(encoder, image, relax, seed=seed, sets=REPEATS + FURTHER)
-    truth, noise = every[REPEATS:].mean(0), (every[REPEATS:].var(0) / FURTHER).mean().item()
+    all_votes = votes(encoder, image, relax, seed=seed, sets=REPEATS + FURTHER)
+    truth = all_votes[REPEATS:].mean(0)
+    noise = (all_votes[REPEATS:].var(0) / FURTHER).mean().item()  # mean square error of the truth itself
     fast = rx.Repeat(base=relax)(encoder, image, seed=seed)
-    found = scores(fast.importance.double(), truth)
+    of_fast = scores(fast.importance.double(), truth)
     return {
-        "repeats": scores(every[:REPEATS].mean(0), truth),
-        "fast": found,
+        "repeats": scores(all_votes[:REPEATS].mean(0), truth),
+        "fast": of_fast,
         "calls": fast.provenance["encoder_calls"],
         "stated": fast.provenance["budget"]["error"],
-        "error": max(found["rmse_p"] ** 2 - noise, 0.0) ** 0.5,
+        "error": max(of_fast["rmse_p"] ** 2 - noise, 0.0) ** 0.5,
     }
 
 
 def mean(rows, *keys):
+    """Return the mean over images of a value, given by its keys in the nested scores."""
     values = []
     for row in rows:
         for key in keys:
@@ -75,8 +79,10 @@ def main():
     parser.add_argument("shared", type=Path)
     parser.add_argument("--encoders", nargs="+", choices=ENCODERS, default=list(ENCODERS))
     parser.add_argument("--images", type=int, default=12)
-    parser.add_argument("--first", type=int, default=0, help="of every fifth image of VOC's validation set")
-    parser.add_argument("--runtime", default="auto", help="compiled, for a long run on a GPU")
+    parser.add_argument(
+        "--first", type=int, default=0, help="start at this image of VOC's validation set, of which every fifth is used"
+    )
+    parser.add_argument("--runtime", default="auto", help="how encoders are run; `compiled` for a long run on a GPU")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("accuracy.json"))
     options = parser.parse_args()

@@ -1,10 +1,11 @@
-"""Is what REPEAT states calibrated? Ten exact repeats and the fast estimator against many fresh repeats.
+"""Measure whether the shares of votes are calibrated: ten exact repeats and the fast estimator, by fresh repeats.
 
     python benchmarks/calibration.py SHARED [--images 12] [--encoders alexnet,squeezenet] [--fresh 60] [--figures DIR]
 
-SHARED holds `weights/` and `data/VOCdevkit/`. Prints the expected calibration error, the Brier score of a fresh vote,
-the share of pixels with a verdict, how many verdicts the fresh repeats reverse, and the mean share of fresh votes where
-the verdict is −1 and +1. `ideal` is as many other repeats. With `--figures`, a reliability diagram of each.
+SHARED holds `weights/` and `data/VOCdevkit/`. The program prints the expected calibration error, the Brier score of a
+fresh vote, the share of pixels with a verdict, how many verdicts the fresh repeats reverse, and the mean share of fresh
+votes where the verdict is −1 and +1. `ideal` stands for as many other repeats as there are fresh ones. With `--figures`
+it also draws a reliability diagram of each.
 """
 
 from __future__ import annotations
@@ -33,27 +34,27 @@ def main() -> None:
     parser.add_argument("--encoders", default="alexnet,squeezenet")
     parser.add_argument("--fresh", type=int, default=60)
     parser.add_argument("--figures", type=Path)
-    asked = parser.parse_args()
-    voc = asked.shared / "data/VOCdevkit/VOC2012"
-    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: asked.images]
-    many = rx.Repeat(estimator="exact", repeats=asked.fresh)
+    options = parser.parse_args()
+    voc = options.shared / "data/VOCdevkit/VOC2012"
+    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: options.images]
+    many = rx.Repeat(estimator="exact", repeats=options.fresh)
     columns = ("error", "Brier", "decided", "flips", "f at −1", "f at +1")
     print(f"{'encoder':12}{'stated by':11}" + "".join(f"{column:>9}" for column in columns))
-    for chosen in asked.encoders.split(","):
+    for chosen in options.encoders.split(","):
         name, file = ENCODERS[chosen]
-        encoder = rx.load_encoder(name, weights=asked.shared / "weights" / file)
+        encoder = rx.load_encoder(name, weights=options.shared / "weights" / file)
         images = [rx.load_image(voc / f"JPEGImages/{name}.jpg", encoder, protocol="paper") for name in names]
         fresh = list(many.stream(encoder, images, seed=1))
         for kind, method in {**METHODS, "ideal": many}.items():
-            found = calibration(list(method.stream(encoder, images, seed=0)), fresh)
-            low, high = (f"{share:.3f}" if share is not None else "–" for share in found.held)
+            calibrated = calibration(list(method.stream(encoder, images, seed=0)), fresh)
+            low, high = (f"{share:.3f}" if share is not None else "–" for share in calibrated.held)
             print(
-                f"{chosen:12}{kind:11}{found.error:9.4f}{found.brier:9.4f}{found.decided:9.3f}{found.flips:9.5f}"
+                f"{chosen:12}{kind:11}{calibrated.error:9.4f}{calibrated.brier:9.4f}{calibrated.decided:9.3f}{calibrated.flips:9.5f}"
                 f"{low:>9}{high:>9}",
                 flush=True,
             )
-            if asked.figures:
-                reliability(found).savefig(asked.figures / f"reliability_{chosen}_{kind}.png", dpi=110)
+            if options.figures:
+                reliability(calibrated).savefig(options.figures / f"reliability_{chosen}_{kind}.png", dpi=110)
 
 
 if __name__ == "__main__":

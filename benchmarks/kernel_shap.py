@@ -1,4 +1,4 @@
-"""REPEAT over Kernel SHAP against REPEAT over RELAX, as in the paper's table of complexity: C of uncertainty on VOC.
+"""Compare REPEAT over Kernel SHAP with REPEAT over RELAX by the complexity of uncertainty on VOC, as in the paper.
 
     python benchmarks/kernel_shap.py SHARED [--images 24] [--bases relax,values,squares,superpixels]
 
@@ -17,7 +17,7 @@ import repeat_xai as rx
 
 BASES = {
     "relax": rx.Relax(),
-    # Captum's own defaults: every value a feature, 25 samples.
+    # The defaults of Captum: every value is a feature, and there are 25 samples.
     "values": rx.KernelShap(features=rx.Values(), samples=25, channels="sum_abs"),
     "values_signed": rx.KernelShap(features=rx.Values(), samples=25),
     "squares": rx.KernelShap(),
@@ -31,7 +31,7 @@ ENCODERS = {
 
 
 def complexity(values: Tensor) -> float:
-    """Entropy of the map's shares (Bhatt et al. 2021)."""
+    """Return the entropy of the map's shares (Bhatt et al. 2021)."""
     shares = values.double().abs().flatten()
     return float((shares / shares.sum()).xlogy(shares / shares.sum()).sum().neg())
 
@@ -42,20 +42,20 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=24)
     parser.add_argument("--encoders", default="alexnet,squeezenet")
     parser.add_argument("--bases", default=",".join(BASES))
-    asked = parser.parse_args()
-    voc = asked.shared / "data/VOCdevkit/VOC2012"
-    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: asked.images]
+    options = parser.parse_args()
+    voc = options.shared / "data/VOCdevkit/VOC2012"
+    names = (voc / "ImageSets/Segmentation/val.txt").read_text().split()[::5][: options.images]
     print(f"{'encoder':12}{'base':13}{'C(I)':>8}{'C(U)':>8}{'± over images':>15}{'calls':>8}{'s/image':>9}")
-    for chosen in asked.encoders.split(","):
+    for chosen in options.encoders.split(","):
         name, file = ENCODERS[chosen]
-        encoder = rx.load_encoder(name, weights=asked.shared / "weights" / file)
+        encoder = rx.load_encoder(name, weights=options.shared / "weights" / file)
         images = [rx.load_image(voc / f"JPEGImages/{name}.jpg", encoder, protocol="paper") for name in names]
-        for base in asked.bases.split(","):
+        for base in options.bases.split(","):
             repeat = rx.Repeat(base=BASES[base], estimator="exact", repeats=10)
-            found = list(repeat.stream(encoder, images, seed=0))
-            importance = mean(complexity(one.importance) for one in found)
-            uncertainty = [complexity(one.uncertainty) for one in found]
-            seconds = mean(one.provenance["seconds"] for one in found)
+            explanations = list(repeat.stream(encoder, images, seed=0))
+            importance = mean(complexity(explanation.importance) for explanation in explanations)
+            uncertainty = [complexity(explanation.uncertainty) for explanation in explanations]
+            seconds = mean(explanation.provenance["seconds"] for explanation in explanations)
             print(
                 f"{chosen:12}{base:13}{importance:8.3f}{mean(uncertainty):8.3f}{stdev(uncertainty):15.3f}"
                 f"{repeat.calls:8,}{seconds:9.1f}",

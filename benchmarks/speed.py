@@ -1,17 +1,19 @@
-"""How fast: seconds an image for REPEAT at the paper's budget, ours against the published loop and the encoder alone.
+"""Measure seconds per image of REPEAT at the paper's budget, of the published loop, and of the encoder alone.
 
     python benchmarks/speed.py --encoders efficientnet_lite0 --out speed
 
-On one machine, in one run, with the same weights (random ones where none come with the package: speed does not care):
+All are measured on one machine in one run, with the same weights. These are random where none come with the package,
+which does not change the speed.
 
-    published    relax-xai's own loop, batches of 10 masks, float32, as the authors' notebook calls it; on a CPU in a
-                 process of its own, since what ran before it changes how the allocator serves it
-    vectorised   plain torch: all masks of a batch at once, half precision and channels-last on a GPU
-    exact        Repeat(estimator="exact"), a stream of images
-    fast         Repeat(), a stream of images; its masks as many as the error asks, or as `--pool` says
-    alone        the encoder on as many images as `exact` makes calls, compiled or by ONNX Runtime, and nothing else
+    published    the loop of relax-xai in batches of 10 masks and float32, as the authors' notebook calls it; on a CPU
+                 in a process of its own, since what ran before it changes how the allocator serves it
+    vectorised   plain torch: all masks of a batch at once, in half precision and channels-last on a GPU
+    exact        Repeat(estimator="exact") on a stream of images
+    fast         Repeat() on a stream of images, with an automatic budget unless `--budget` is given
+    alone        nothing but the encoder, compiled or by ONNX Runtime, on as many images as `exact` makes calls
 
-Medians over `--rounds`. Prints a table, writes OUT.json and OUT.png: seconds against masks and against image size.
+Times are medians over `--rounds`. The program prints a table and writes OUT.json, and OUT.png with seconds against the
+number of masks and against the image size.
 """
 
 import argparse
@@ -39,16 +41,18 @@ PHOTOS = (data.chelsea, data.coffee, data.rocket, data.astronaut)
 
 
 def load(name, device, size, **options):
+    """Return an encoder, with random weights unless they come with the package."""
     weights = None if name == "efficientnet_lite0" else "random"
     return rx.load_encoder(name, weights=weights, device=device, size=size, **options)
 
 
 def images_for(encoder, count):
+    """Return images made of four photos in turn."""
     return [rx.load_image(PHOTOS[i % len(PHOTOS)](), encoder) for i in range(count)]
 
 
 def seconds(job, device):
-    """Of wall time, with everything the device was asked for done."""
+    """Return the wall time of a job, until the device has done all of it."""
     if device == "cuda":
         torch.cuda.synchronize()
     started = time.perf_counter()
@@ -59,7 +63,7 @@ def seconds(job, device):
 
 
 def published(encoder, image, *, masks, repeats):
-    """The authors' loop: one run of RELAX after another, each cut at its mean."""
+    """Run the authors' loop: one run of RELAX after another, each cut at its mean."""
     pixels = image.pixels[None].to(encoder.device)
     p = 0
     with torch.no_grad():
@@ -72,12 +76,12 @@ def published(encoder, image, *, masks, repeats):
 
 
 def published_alone(name, *, masks, repeats):
-    """Seconds of the authors' loop in a process of its own, on the CPU."""
-    with get_context("spawn").Pool(1) as pool:
-        return pool.apply(_published_here, (name, masks, repeats))
+    """Return the seconds of the authors' loop in a process of its own, on the CPU."""
+    with get_context("spawn").Pool(1) as processes:
+        return processes.apply(_published_in_this_process, (name, masks, repeats))
 
 
-def _published_here(name, masks, repeats):
+def _published_in_this_process(name, masks, repeats):
     encoder = load(name, "cpu", None)
     encoder.module.to(memory_format=torch.contiguous_format)
     image = images_for(encoder, 1)[0]
@@ -85,7 +89,7 @@ def _published_here(name, masks, repeats):
 
 
 def vectorised(encoder, image, *, masks, repeats):
-    """What a practised torch user would write in twenty lines."""
+    """Run what an experienced user of torch would write in twenty lines."""
     batch = 250 if encoder.device.type == "cuda" else 20
     module = encoder.module.half() if encoder.device.type == "cuda" else encoder.module
     pixels = image.pixels[None].to(encoder.device, next(module.parameters()).dtype)
@@ -109,7 +113,7 @@ def vectorised(encoder, image, *, masks, repeats):
 
 
 def alone(encoder, *, calls, batch):
-    """The encoder by itself, at its best: ready to be timed."""
+    """Return a job that runs nothing but the encoder in its fastest form, which is ready to be timed."""
     height, width = encoder.preprocessing.size
     if encoder.device.type == "cpu":
         pixels = torch.randn(batch, 3, height, width)
@@ -135,15 +139,15 @@ def alone(encoder, *, calls, batch):
 
 
 def ours(encoder, images, **options):
-    """Seconds an image over a stream, what the encoder was run by, and the calls made."""
+    """Return seconds and encoder calls per image over a stream, and how the encoder was run."""
     started = time.perf_counter()
-    found = list(rx.Repeat(**options).stream(encoder, images, seed=0))
-    calls = sum(e.provenance["encoder_calls"] for e in found) / len(found)
-    return (time.perf_counter() - started) / len(images), calls, found[0].provenance["ran"]
+    records = [explanation.provenance for explanation in rx.Repeat(**options).stream(encoder, images, seed=0)]
+    calls = sum(record["encoder_calls"] for record in records) / len(records)
+    return (time.perf_counter() - started) / len(images), calls, records[0]["ran"]
 
 
 def measure(name, options):
-    """Every contestant on one encoder: seconds an image, medians over rounds."""
+    """Return the seconds per image of every competitor on one encoder, as medians over rounds."""
     device, batch = options.device, CHUNKS[options.device]
     runtime = "compiled" if device == "cuda" else "onnxruntime"
     plain, other = load(name, device, None), load(name, device, None)
@@ -188,34 +192,34 @@ def measure(name, options):
 
 
 def curves(name, options):
-    """Seconds an image against masks a repeat, and against the side of the image."""
-    found = {"masks": [], "side": []}
+    """Return seconds per image against the number of masks of a repeat, and against the side of the image."""
+    points = {"masks": [], "side": []}
     engine = load(name, options.device, None)
     image = images_for(engine, 1)
     ours(engine, image, budget=512)
     for masks in (250, 500, 1000, 2000):
         base = rx.Relax(masks=masks)
         exact = ours(engine, image, estimator="exact", repeats=3, base=base)[0] * REPEATS / 3
-        found["masks"].append([masks, exact, ours(engine, image, base=base, budget=options.budget or 640)[0]])
+        points["masks"].append([masks, exact, ours(engine, image, base=base, budget=options.budget or 640)[0]])
     for side in (128, 224, 320, 448):
         engine = load(name, options.device, side)
         image = images_for(engine, 1)
         ours(engine, image, budget=512)
         exact = ours(engine, image, estimator="exact", repeats=1, base=rx.Relax(masks=MASKS))[0] * REPEATS
-        found["side"].append([side, exact, ours(engine, image, budget=options.budget or 640)[0]])
-    return found
+        points["side"].append([side, exact, ours(engine, image, budget=options.budget or 640)[0]])
+    return points
 
 
 def draw(results, path):
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, key, label in zip(
-        figure.subplots(1, 2), ("masks", "side"), ("masks a repeat", "pixels a side"), strict=True
+        figure.subplots(1, 2), ("masks", "side"), ("masks per repeat", "pixels per side"), strict=True
     ):
         for number, (name, result) in enumerate(results.items()):
             x, exact, fast = zip(*result["curves"][key], strict=True)
             axes.plot(x, exact, "o-", color=f"C{number}", label=f"{name}, exact")
             axes.plot(x, fast, "s--", color=f"C{number}", label=f"{name}, fast")
-        axes.set(xlabel=label, ylabel="seconds an image", yscale="log")
+        axes.set(xlabel=label, ylabel="seconds per image", yscale="log")
         axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
@@ -226,11 +230,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoders", nargs="+", default=["efficientnet_lite0"])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--images", type=int, help="in the stream of fast")
-    parser.add_argument("--exact-images", type=int, help="in the stream of exact")
+    parser.add_argument("--images", type=int, help="number of images in the stream of `fast`")
+    parser.add_argument("--exact-images", type=int, help="number of images in the stream of `exact`")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--pool", type=int, help="masks of fast, if not as many as its error asks")
-    parser.add_argument("--repeats", type=int, help="of published and vectorised; the rest of ten in proportion")
+    parser.add_argument("--budget", type=int, help="number of masks of `fast`; automatic unless given")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        help="repeats of `published` and `vectorised` that are run; the time of ten is in proportion",
+    )
     parser.add_argument("--curves", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--out", type=Path, default=Path("speed"))
     options = parser.parse_args()
@@ -247,7 +255,7 @@ def main():
         took = results[name]["seconds"]
         print(f"{name} on {machine}, torch {torch.__version__}, {results[name]['ran']}")
         for key, value in took.items():
-            print(f"  {key:11} {value:9.4f} s an image   {took['published'] / value:7.1f} × published")
+            print(f"  {key:11} {value:9.4f} s per image   {took['published'] / value:7.1f} × published")
         print(f"  exact at {results[name]['exact_share_of_alone']:.2f} of the encoder alone", flush=True)
     options.out.with_suffix(".json").write_text(json.dumps({"machine": machine, "results": results}, indent=1))
     if options.curves:

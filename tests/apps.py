@@ -16,7 +16,7 @@ from repeat_xai.app.request_handler import RequestHandler
 from repeat_xai.app.server import guarded_app
 from repeat_xai.app.sessions import Sessions
 from repeat_xai.app.uploads import Uploads
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 ENCODER = "torchvision:squeezenet1_1=random"
 PAGE = "page12345"
@@ -30,7 +30,7 @@ def handler_in(folder, *, local=True):
         sessions=Sessions(folder),
         uploads=Uploads(folder / "uploads"),
         encoder_cache=EncoderCache(device="cpu"),
-        networks=[Network.of(ENCODER)],
+        encoder_specs=[EncoderSpec.of(ENCODER)],
         local=local,
     )
 

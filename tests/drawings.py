@@ -1,4 +1,4 @@
-"""Figures of the paper, made from few images with a tiny network."""
+"""Figures of the paper, made from few images with a tiny encoder."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from repeat_xai.experiments.paper.figure_data import FIGURE_DATA
 from repeat_xai.experiments.paper.figure_request import FigureRequest
 from repeat_xai.experiments.paper.presets import Preset
 from repeat_xai.experiments.paper.printed_figures import FIGURES
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.output.paper_figures import draw_figure
 
 RELAX = rx.Relax(masks=8)
 PRESET = Preset(name="tiny", relax=RELAX, repeats=4, passes=2)
-NETWORK = Network(name="torchvision:tiny")
+TINY = EncoderSpec(name="torchvision:tiny")
 
 
 def paper_figure(name, root):
@@ -31,7 +31,7 @@ def paper_figure(name, root):
 def figure_request(name, root, *, images=2, preset=PRESET, rows=None, seed=0):
     return FigureRequest(
         figure=paper_figure(name, root),
-        network=NETWORK,
+        encoder_spec=TINY,
         preset=preset,
         worker=Worker(device="cpu", root=root),
         images=images,

@@ -19,7 +19,7 @@ from repeat_xai.experiments.executors.executor import Local, Work
 from repeat_xai.experiments.executors.processes import Processes
 from repeat_xai.experiments.executors.ray_executor import RayExecutor
 from repeat_xai.experiments.measures import Codes, Measured, measure_each
-from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.methods.relax import Relax
@@ -28,8 +28,8 @@ from repeat_xai.methods.repeat import Repeat
 SIDE = 32
 
 
-def network(folder: Path) -> Network:
-    """Write an ONNX file whose code is the means of 8×8 pixels, and return it as a network."""
+def network(folder: Path) -> EncoderSpec:
+    """Write an ONNX file whose code is the means of 8×8 pixels, and return the spec of that encoder."""
     pool = helper.make_node("AveragePool", ["images"], ["pooled"], kernel_shape=[8, 8], strides=[8, 8])
     flat = helper.make_node("Flatten", ["pooled"], ["codes"])
     ends = (("images", ["n", 3, SIDE, SIDE]), ("codes", ["n", 48]))
@@ -37,7 +37,7 @@ def network(folder: Path) -> Network:
     graph = helper.make_graph([pool, flat], "means", [images], [codes])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, folder / "means.onnx")
-    return Network(name=f"onnx:{folder / 'means.onnx'}")
+    return EncoderSpec(name=f"onnx:{folder / 'means.onnx'}")
 
 
 def pictures(folder: Path, count: int) -> str:
@@ -58,7 +58,7 @@ def work_in(folder: Path, count: int, *, masks: int = 64) -> list[Work]:
     dataset = pictures(folder / "pictures", count)
     (folder / "pictures" / "bad.png").write_bytes(b"no picture")
     relax = Relax(masks=masks)
-    base = Setting(dataset=dataset, network=network(folder), method=relax, protocol="encoder")
+    base = Setting(dataset=dataset, encoder_spec=network(folder), method=relax, protocol="encoder")
     exact = replace(base, method=Repeat(base=relax, estimator="exact", repeats=2), seed=2**64 - 1)
     return [Work(setting, list(range(count + 1))) for setting in (base, exact, replace(base, measure=Codes()))]
 
@@ -122,8 +122,8 @@ def resume(folder, work, connection):
     making_rows.SECONDS_PER_FILE, making_rows.FILES_BETWEEN_MERGES = 0.0, 4
     worker, store = Worker(device="cpu", root=folder), RowStore(folder / "rows")
     numbers = {part.setting.dataset: part.numbers for part in work}
-    left = making_rows.missing({part.setting: () for part in work}, numbers, store, worker)
-    for row in making_rows.run(left, store, Local(worker=worker)):
+    left = making_rows.missing_work({part.setting: () for part in work}, numbers, store, worker)
+    for row in making_rows.make_rows(left, store, Local(worker=worker)):
         connection.send(row.key)
     connection.close()
 

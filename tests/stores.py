@@ -44,7 +44,7 @@ def rows_of(scores):
     """
 
     def rows(setting):
-        key = (setting.dataset, setting.network.randomise is not None, setting.seed)
+        key = (setting.dataset, setting.encoder_spec.randomise is not None, setting.seed)
         return [None if values is None else row(str(n), scores=values) for n, values in enumerate(scores[key])]
 
     return rows

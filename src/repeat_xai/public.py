@@ -18,7 +18,7 @@ from repeat_xai.methods.bases.lime import Lime
 from repeat_xai.methods.bases.occlusion import Occlusion
 from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.bases.smoothgrad import SmoothGrad
-from repeat_xai.methods.explain import explain, explain_many
+from repeat_xai.methods.explain_pictures import explain, explain_many
 from repeat_xai.methods.perturbations import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat

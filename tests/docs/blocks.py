@@ -84,7 +84,7 @@ def quoted(block: Block) -> bool:
 
 AT_MOST = {
     "Relax": {"masks": 12},
-    "Repeat": {"repeats": 2, "pool": 256},
+    "Repeat": {"repeats": 2, "budget": 256},
     "Spread": {"passes": 2},
     "IntegratedGradients": {"steps": 4},
     "GradientShap": {"samples": 4},

@@ -56,7 +56,7 @@ def here(prepared, registered, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf/hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("repeat_xai.output.results_folder.DPI", 30)
+    monkeypatch.setattr("repeat_xai.output.results_folder.SCREEN_DPI", 30)
     demo = import_module("repeat_xai.cli.demo")  # which has no options for its budget
     monkeypatch.setattr(demo, "Repeat", lambda: rx.Repeat(base=rx.Relax(masks=9), repeats=2))
     monkeypatch.setattr(demo, "load_encoder", lambda name: rx.load_encoder(name, size=32))

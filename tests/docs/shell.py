@@ -8,7 +8,7 @@ import pytest
 from docs.blocks import ROOT, cheap, named
 
 from repeat_xai.cli import main
-from repeat_xai.cli.evaluate import network_of
+from repeat_xai.experiments.settings import EncoderSpec
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -25,7 +25,7 @@ def obeyed(words: list[str], where: str, monkeypatch, capsys) -> str:
         DONE.add(tuple(rest))
         if rest[0] in ("evaluate", "reproduce"):
             for encoder in named(rest):
-                network_of(encoder, "encoder").load("cpu")
+                EncoderSpec.of(encoder).load("cpu")
         status, said = ran([*rest, "--help"] if rest[0] == "serve" else cheap(rest), monkeypatch, capsys)
         assert status == 0, f"{where}: {' '.join(words)}: {said.err}"
         return "commands run"

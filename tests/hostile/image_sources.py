@@ -137,8 +137,8 @@ PLACES = [
         "a folder that is a file", lambda folder: special(Path.touch)(folder) / "b.png", "cannot be read|no such file"
     ),
     place("nothing", lambda folder: folder / "nothing.png", "no such file"),
-    place("a sparse file of 2 GB", sparse(2**31), "more than the 512 taken"),
-    place("a sparse file of 6 GB", sparse(6 * 2**30), "more than the 512 taken"),
+    place("a sparse file of 2 GB", sparse(2**31), "more than the 512 MB"),
+    place("a sparse file of 6 GB", sparse(6 * 2**30), "more than the 512 MB"),
     place("a sparse file of 100 MB", sparse(10**8), NO_IMAGE),
     place("a sparse file of 10 MB with the beginning of a JPEG", sparse(10**7, b"\xff\xd8\xff\xe0"), EITHER),
     place("a link to a photo", linked("b.png", BINARY), "", "right"),

@@ -273,7 +273,8 @@ UNSTEADY = {
     "drops pixels": lambda module, images: module.body(nn.functional.dropout(images, 0.2)),
     "adds noise": given(lambda codes: codes + 0.1 * torch.randn_like(codes)),
     "adds noise of numpy": given(lambda codes: codes + float(np.random.rand())),
-    "adds noise of python": given(lambda codes: codes * random.random()),
+    # over eight powers of ten, so that two draws are hardly ever within the one per cent that goes unnoticed
+    "adds noise of python": given(lambda codes: codes * 10 ** random.uniform(0, 8)),
     "scales every batch at random": given(lambda codes: codes * (1 + torch.rand(()))),
     "counts its calls": lambda module, images: module.body(images) + module.calls,
     "depends on the place in the batch": given(lambda codes: codes + torch.arange(len(codes))[:, None]),

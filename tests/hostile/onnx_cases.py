@@ -207,7 +207,7 @@ def explained(path):
     """Return a map of the network's codes."""
     encoder = rx.load_encoder(f"onnx:{path}", size=SIDE)
     pixels = torch.randn(3, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
-    return rx.Relax(masks=12)(encoder, rx.load_image(pixels, encoder), seed=0)
+    return rx.Relax(masks=12)(encoder, rx.load_image(pixels, encoder), seed=0).importance
 
 
 def case(name, make, message="", expected="refused"):

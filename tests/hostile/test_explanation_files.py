@@ -203,17 +203,14 @@ REFUSED = {
     "a method that is a word": provenance(method="repeat"),
     "no encoder": provenance(encoder=...),
     "a base that is a number": provenance(method={"name": "Repeat", "base": 5}),
-    "a pool that is a number": provenance(pool=5),
+    "a budget that is a number": provenance(budget=5),
     **{f"{name} in its place": make for name, make in SPECIAL.items()},
 }
 RIGHT = {
     "signed importance": with_map("importance", lambda values: values - np.float32(0.5)),
     "maps in columns": with_map("importance", np.asfortranarray),
     "no votes": with_parts(vote_share=...),
-    "no votes, and uncertainty not known": lambda path: (
-        with_parts(vote_share=...)(path),
-        with_map("uncertainty", lambda values: values * np.float32("nan"))(path),
-    ),
+    "no votes, and no uncertainty": with_parts(vote_share=..., uncertainty=...),
     "not compressed": repacked(dict, compression=zipfile.ZIP_STORED),
     "a share of votes above one by rounding": with_map("vote_share", at(0, 0, np.float32(1 + 1e-7))),
     "a name with every odd letter": photo(name="a\n\x1b[31m\udcff\u202e.png"),

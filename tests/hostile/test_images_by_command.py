@@ -19,7 +19,7 @@ from hostile.tiff_cases import BITMAPS, GIFS, TIFFS
 from hostile.verdicts import Verdict, verdict_of_call
 from small_work import network, pictures
 
-from repeat_xai.app.photos import given
+from repeat_xai.app.photos import read_photo
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.types import Explanation
 
@@ -107,7 +107,7 @@ def test_evaluate_stores_the_reason_of_a_failure_in_the_row_of_the_image(photos,
 def test_the_app_refuses_a_bad_photo_in_one_line_without_its_path(cases, judge, tmp_path):
     for case in cases:
         path = case.make(tmp_path)
-        verdict = verdict_of_call(lambda path=path: given(path), seconds=10)
+        verdict = verdict_of_call(lambda path=path: read_photo(path), seconds=10)
         judge("images by command", verdict)
         thin = "eight by sixty thousand" in case.name  # too thin for the app's encoder of 224×224 pixels
         assert verdict.kind == ("refused" if thin else case.expected), (case.name, verdict.text)
@@ -135,8 +135,9 @@ def test_file_names_with_line_breaks_or_formulas_are_escaped(judge, tmp_path, mo
 
 
 @pytest.mark.parametrize("case", [case for case in PLACES if not re.search("null byte|name has", case.name)], ids=str)
-def test_a_path_that_is_no_file_is_refused_in_one_line(case, judge, tmp_path):
+def test_a_path_that_is_no_file_is_refused_in_one_line(case, judge, tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path / "photos")  # an empty path stands for the working folder
     with redirect_stderr(io.StringIO()), quick_panels():
         source = case.make(tmp_path / "photos")
         run = ("explain", source, "--encoder", network(tmp_path).name, "--out", tmp_path / "out")

@@ -16,14 +16,14 @@ METHODS = {
         rx.Repeat(estimator="exact", repeats=2, base=rx.Relax(masks=20))(e, x, seed=0).importance
     ),
     "relax": lambda e, x: rx.Relax(masks=40)(e, x, seed=0).uncertainty,
-    "saliency": lambda e, x: rx.Saliency()(e, x, seed=0),
-    "integrated gradients": lambda e, x: rx.IntegratedGradients(steps=9)(e, x, seed=0),
-    "kernel shap": lambda e, x: rx.KernelShap(samples=20, features=rx.Squares(cells=3))(e, x, seed=0),
+    "saliency": lambda e, x: rx.Saliency().importance(e, x, seed=0),
+    "integrated gradients": lambda e, x: rx.IntegratedGradients(steps=9).importance(e, x, seed=0),
+    "kernel shap": lambda e, x: rx.KernelShap(samples=20, features=rx.Squares(cells=3)).importance(e, x, seed=0),
 }
 GRADIENTS = ("saliency", "integrated gradients")
 QUICK = ("repeat", "saliency", "kernel shap")
 """Methods in the short part of the corpus: one for each way in which encoders are run."""
-EXPORTED = {"exported": lambda e, x: rx.Relax(masks=600)(e, x, seed=0)}
+EXPORTED = {"exported": lambda e, x: rx.Relax(masks=600).importance(e, x, seed=0)}
 """A method with enough masks that the module is exported to ONNX Runtime."""
 
 

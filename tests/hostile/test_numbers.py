@@ -102,7 +102,7 @@ OBJECTS = {
     "Relax.chunk": lambda value: rx.Relax(chunk=value),
     "Grid.cells": lambda value: rx.Grid(cells=value),
     "Repeat.repeats": lambda value: rx.Repeat(repeats=value),
-    "Repeat.pool": lambda value: rx.Repeat(budget=value),
+    "Repeat.budget": lambda value: rx.Repeat(budget=value),
     "Spread.passes": lambda value: rx.Spread(base=rx.Saliency(), passes=value),
     "KernelShap.samples": lambda value: rx.KernelShap(samples=value),
     "Lime.samples": lambda value: rx.Lime(samples=value),

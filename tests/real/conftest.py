@@ -1,4 +1,4 @@
-"""Where the real weights and images are: beside the repository, or wherever REPEAT_XAI_SHARED says."""
+"""Real weights and images lie beside the repository, or where the variable REPEAT_XAI_SHARED says."""
 
 import os
 from pathlib import Path
@@ -10,6 +10,7 @@ SHARED = Path(os.environ.get("REPEAT_XAI_SHARED", Path(__file__).parents[3] / "s
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
+    """Return the folder of real weights and data, or skip the test where there is none."""
     if not (SHARED / "weights").is_dir():
         pytest.skip(f"no real weights and data in {SHARED}; set REPEAT_XAI_SHARED")
     return SHARED

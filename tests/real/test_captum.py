@@ -1,4 +1,4 @@
-"""On real encoders every label-free method equals Captum called directly on the same scalar."""
+"""On trained encoders every label-free method equals Captum called directly on the same scalar."""
 
 import captum.attr as attr
 import numpy as np
@@ -17,7 +17,7 @@ ENCODERS = {
     "vit": ("timm:vit_small_patch14_dinov2", "vit_small_patch14_dinov2.fp16.safetensors"),
 }
 BATCH = 8
-"""As large as ours, since a difference of two large numbers shows how a batch was rounded."""
+"""Copies per batch, as in the package: a difference of two large numbers shows how a batch was rounded."""
 PHOTO = "data/VOCdevkit/VOC2012/JPEGImages/2007_001763.jpg"
 
 
@@ -30,7 +30,7 @@ def subject(request, shared):
 
 
 class Scalar(torch.nn.Module):
-    """⟨f(x), f(x̃)⟩, written again."""
+    """The scalar ⟨f(x), f(x̃)⟩, written independently of the package."""
 
     def __init__(self, module, x):
         super().__init__()
@@ -55,11 +55,11 @@ def shap(g, x):
 
 
 def lime(g, x):
-    def near(original, perturbed, kept, **_):
+    def similarity_kernel(original, perturbed, kept, **_):
         distance = 1 - torch.nn.functional.cosine_similarity(kept.double(), torch.ones_like(kept).double())
         return torch.exp(-(distance**2) / (2 * 0.25**2))
 
-    return attr.Lime(g, SkLearnRidge(alpha=1.0), near).attribute(
+    return attr.Lime(g, SkLearnRidge(alpha=1.0), similarity_kernel).attribute(
         x, feature_mask=grid(3), n_samples=12, perturbations_per_eval=BATCH
     )
 
@@ -96,10 +96,10 @@ DIRECT = {
 
 @pytest.mark.filterwarnings("ignore:.*has no nn.ReLU")
 @pytest.mark.parametrize("name", DIRECT)
-def test_it_equals_captum(name, subject):
+def test_a_label_free_method_equals_captum(name, subject):
     encoder, image = subject
     method, direct = DIRECT[name]
-    found = method(encoder, image, seed=0)
+    importance = method.importance(encoder, image, seed=0)
     seed = fold(0, image.photo.digest)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -107,14 +107,14 @@ def test_it_equals_captum(name, subject):
         x = image.pixels[None].clone().requires_grad_(method.gradients)
         values = direct(Scalar(encoder.module, x), x)[0].detach().double()
     expected = values.abs().sum(0) if method.channels == "sum_abs" else values.mean(0)
-    assert (found - expected).abs().max() <= 1e-6 * expected.abs().max()
+    assert (importance - expected).abs().max() <= 1e-6 * expected.abs().max()
     assert expected.abs().max() > 0
 
 
-def test_guided_backpropagation_of_a_network_of_gelus_is_saliency(shared):
+def test_guided_backpropagation_of_a_network_of_gelus_equals_saliency(shared):
     name, file = ENCODERS["vit"]
     encoder = rx.load_encoder(name, weights=shared / "weights" / file, size=224)
     image = rx.load_image(shared / PHOTO, encoder)
     with pytest.warns(UserWarning, match="has no nn.ReLU"):
-        guided = rx.GuidedBackprop()(encoder, image, seed=0)
-    assert guided.equal(rx.Saliency()(encoder, image, seed=0))
+        guided = rx.GuidedBackprop().importance(encoder, image, seed=0)
+    assert guided.equal(rx.Saliency().importance(encoder, image, seed=0))

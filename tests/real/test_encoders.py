@@ -1,4 +1,4 @@
-"""Real weights load strictly, and give the codes their networks give."""
+"""Real weights are loaded strictly, and encoders give the codes of their networks."""
 
 import pytest
 import safetensors.torch
@@ -16,7 +16,7 @@ def batch():
     return torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(0))
 
 
-def test_alexnet_is_features_pool_flatten(shared, batch):
+def test_the_code_of_alexnet_is_its_pooled_features_flattened(shared, batch):
     path = shared / "weights/alexnet_features.safetensors"
     network = torchvision.models.alexnet().eval()
     network.load_state_dict(safetensors.torch.load_file(path), strict=False)
@@ -27,7 +27,7 @@ def test_alexnet_is_features_pool_flatten(shared, batch):
     assert (encoder.pool, encoder(batch).shape) == ("flatten", (2, 9216))
 
 
-def test_squeezenet_is_the_average_of_its_features(shared, batch):
+def test_the_code_of_squeezenet_is_the_average_of_its_features(shared, batch):
     path = shared / "weights/squeezenet1_1.safetensors"
     network = torchvision.models.squeezenet1_1().eval()
     network.load_state_dict(safetensors.torch.load_file(path))
@@ -37,7 +37,7 @@ def test_squeezenet_is_the_average_of_its_features(shared, batch):
     torch.testing.assert_close(encoder(batch), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_vit_is_its_class_token_at_another_input_size(shared, batch):
+def test_the_code_of_a_vit_is_its_class_token_also_at_another_input_size(shared, batch):
     path = shared / "weights/vit_small_patch14_dinov2.fp16.safetensors"
     encoder = rx.load_encoder("timm:vit_small_patch14_dinov2", weights=path, size=224)
     network = timm.create_model("vit_small_patch14_dinov2", img_size=224, num_classes=0).eval()
@@ -49,6 +49,6 @@ def test_vit_is_its_class_token_at_another_input_size(shared, batch):
     assert (encoder.pool, encoder.preprocessing.size) == ("cls", (224, 224))
 
 
-def test_weights_of_another_network_do_not_fit(shared):
+def test_weights_of_another_network_are_refused(shared):
     with pytest.raises(rx.RepeatError, match="do not fit"):
         rx.load_encoder("torchvision:resnet18", weights=shared / "weights/squeezenet1_1.safetensors")

@@ -1,4 +1,4 @@
-"""The whole paper by one command: every table and figure that can be made here is, and the rest is named."""
+"""One command makes every table and figure of the paper for which there are weights and images, and names the rest."""
 
 import json
 import re
@@ -15,24 +15,39 @@ from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.metrics.detection import detect_poison
 from repeat_xai.output import results_folder as gallery
 
-FEW = ("--masks", 4, "--repeats", 2, "--passes", 2, "--samples", 8, "--steps", 2, "--draws", 1, "--device", "cpu")
+SMALL_WORK = (
+    "--masks",
+    4,
+    "--repeats",
+    2,
+    "--passes",
+    2,
+    "--samples",
+    8,
+    "--steps",
+    2,
+    "--draws",
+    1,
+    "--device",
+    "cpu",
+)
 
 
 @pytest.mark.real
 def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_path, monkeypatch, capsys):
-    """On four images of each dataset; ResNet50 and ViT-B/16 cannot be fetched, contrastive poisons cannot be had."""
+    """Four images of each dataset are used; the contrastive poison of CIFAR-10 is not available here."""
     monkeypatch.setattr(detection_columns, "detect_poison", partial(detect_poison, draws=2))
-    for resolution in ("DPI", "PRINTED"):
+    for resolution in ("SCREEN_DPI", "PRINT_DPI"):
         monkeypatch.setattr(gallery, resolution, 40)
     out = tmp_path / "out"
     encoder = f"torchvision:squeezenet1_1={shared}/weights/squeezenet1_1.safetensors"
-    status, said = run_here(
+    status, output = run_here(
         monkeypatch, capsys, "reproduce", "all", "--images", 4, "--only-these", "--encoder", encoder,
-        "--data-root", shared / "data", "--out", out, *FEW,
+        "--data-root", shared / "data", "--out", out, *SMALL_WORK,
     )  # fmt: skip
-    assert status == 0, said.err
-    lacking = re.findall(r"not run in (.*): (\S+) \(", said.err)
-    assert lacking == [("poison, poison-histograms, poisoned-example", "cifar10+cp")]
+    assert status == 0, output.err
+    missing = re.findall(r"not run in (.*): (\S+) \(", output.err)
+    assert missing == [("poison, poison-histograms, poisoned-example", "cifar10+cp")]
     for name in FIGURES:
         with PIL.Image.open(out / f"{name}-squeezenet1_1.png") as picture:
             assert np.asarray(picture.convert("L")).std() > 10
@@ -46,26 +61,26 @@ def test_the_whole_paper_runs_through_on_real_weights_and_images(shared, tmp_pat
     assert page.count("<table") == sum(len(entry.blocks) for entry in TABLES.values())
     titles = re.findall("<h2[^>]*>(.*?)</h2>", page)
     assert len(set(titles)) == len(titles)
-    assert json.loads((out / "run.json").read_text())["asked"]["preset"]["steps"] == 2
-    status, said = run_here(
+    assert json.loads((out / "run.json").read_text())["request"]["preset"]["steps"] == 2
+    status, output = run_here(
         monkeypatch, capsys, "reproduce", "sanity", "--images", 4, "--only-these", "--encoder", encoder,
-        "--data-root", shared / "data", "--out", out, *FEW,
+        "--data-root", shared / "data", "--out", out, *SMALL_WORK,
     )  # fmt: skip
-    assert (status, "0 of 80 rows to make" in said.err) == (0, True), said.err
+    assert (status, "0 of 80 rows to make" in output.err) == (0, True), output.err
 
 
 @pytest.mark.real
 def test_the_papers_own_encoders_run_on_random_weights(shared, tmp_path, monkeypatch, capsys):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/VOCdevkit").symlink_to(shared / "data/VOCdevkit")
-    given = [part for name in ("resnet50", "vit_b_16") for part in ("--encoder", f"torchvision:{name}=random")]
+    encoders = [part for name in ("resnet50", "vit_b_16") for part in ("--encoder", f"torchvision:{name}=random")]
     out = tmp_path / "out"
-    status, said = run_here(
-        monkeypatch, capsys, "reproduce", "complexity", "--images", 1, *given,
-        "--data-root", tmp_path / "data", "--out", out, *FEW,
+    status, output = run_here(
+        monkeypatch, capsys, "reproduce", "complexity", "--images", 1, *encoders,
+        "--data-root", tmp_path / "data", "--out", out, *SMALL_WORK,
     )  # fmt: skip
-    assert status == 0, said.err
-    assert "not run in complexity: coco" in said.err
+    assert status == 0, output.err
+    assert "not run in complexity: coco" in output.err
     table = (out / "complexity-voc.md").read_text()
     for name, printed in (("resnet50", "9.970"), ("vit_b_16", "9.990")):
         assert re.search(rf"\| {name} \| repeat \| [*]*\d+\.\d{{3}}.* \(paper {printed}\)", table)

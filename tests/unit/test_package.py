@@ -1,4 +1,4 @@
-"""What importing costs, and how much memory explaining takes."""
+"""The core imports few packages, its memory does not grow with the masks, and every public name is documented."""
 
 import subprocess
 import sys
@@ -13,6 +13,7 @@ EXTRAS += ["captum", "transformers"]
 
 
 def python(code, *arguments):
+    """Run code in a process of its own, and return what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, timeout=300
     )
@@ -28,14 +29,14 @@ def test_the_core_runs_with_torch_torchvision_timm_numpy_and_pillow_alone():
         import torch, repeat_xai as rx
         encoder = rx.load_encoder("torchvision:squeezenet1_1", weights="random")
         image = rx.load_image(torch.randn(3, 64, 64), encoder)
-        found = rx.Repeat(estimator="exact", base=rx.Relax(masks=4), repeats=2)(encoder, image, seed=0)
-        print(found.importance.shape)
+        explanation = rx.Repeat(estimator="exact", base=rx.Relax(masks=4), repeats=2)(encoder, image, seed=0)
+        print(explanation.importance.shape)
     """
     assert python(code, *EXTRAS).strip() == "torch.Size([64, 64])"
 
 
 def test_memory_does_not_grow_with_the_number_of_masks():
-    """Peak resident memory of explaining a 224×224 image with 1,000 and with 10,000 masks, which are 2 GB."""
+    """The peak resident memory is that of a 224×224 image with 1,000 and with 10,000 masks, which would take 2 GB."""
     code = """
         import resource, sys, torch, repeat_xai as rx
         torch.set_num_threads(1)
@@ -49,13 +50,13 @@ def test_memory_does_not_grow_with_the_number_of_masks():
     assert many - few < 25, f"{few} MiB with 1,000 masks, {many} MiB with 10,000"
 
 
-def test_the_version_is_said_once():
+def test_the_version_is_that_of_the_installed_package():
     from importlib.metadata import version
 
     assert rx.__version__ == version("repeat-xai")
 
 
 @pytest.mark.parametrize("name", rx.__all__)
-def test_everything_promised_is_there(name):
+def test_every_public_name_exists_and_is_documented(name):
     assert getattr(rx, name).__doc__
     assert name in dir(rx)

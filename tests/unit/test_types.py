@@ -103,7 +103,7 @@ def test_an_explanation_without_uncertainty_is_read_back_without_it(photo, tmp_p
     without = replace(explanation_of(photo, torch.zeros(2, 2)), uncertainty=None, vote_share=None)
     without.save(tmp_path / "a.npz")
     assert Explanation.load(tmp_path / "a.npz").uncertainty is None
-    assert "does not say how sure it is" in without._repr_html_()
+    assert "does not say how uncertain" in without._repr_html_()
 
 
 def test_an_explanation_shows_itself_in_a_notebook(encoder, image, tmp_path):

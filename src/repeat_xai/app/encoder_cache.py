@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from repeat_xai.app.encoder_process import POLL_SECONDS, load_in_process
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.types import Encoder
 
 EXTRA_ENCODERS = 4
@@ -30,37 +30,37 @@ class EncoderCache:
 
     def __init__(self, *, device: str = "auto", capacity: int = EXTRA_ENCODERS) -> None:
         self.device, self.capacity = device, capacity
-        self._encoders: dict[Network, CachedEncoder] = {}
-        self._loading: dict[Network, threading.Lock] = {}
+        self._encoders: dict[EncoderSpec, CachedEncoder] = {}
+        self._loading: dict[EncoderSpec, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def preload(self, network: Network) -> None:
+    def preload(self, spec: EncoderSpec) -> None:
         """Load an encoder in this process, before the app is served."""
-        self._store(network, network.load(self.device))
+        self._store(spec, spec.load(self.device))
 
-    def get(self, network: Network, check_cancelled: Callable[[], None]) -> CachedEncoder:
+    def get(self, spec: EncoderSpec, check_cancelled: Callable[[], None]) -> CachedEncoder:
         """Return an encoder, loading it first if necessary.
 
         `check_cancelled` is called at intervals while this waits, and ends the wait by raising an exception.
         """
         with self._lock:
-            loading = self._loading.setdefault(network, threading.Lock())
+            loading = self._loading.setdefault(spec, threading.Lock())
         while not loading.acquire(timeout=POLL_SECONDS):
             check_cancelled()
         try:
-            return self._find(network) or self._store(network, load_in_process(network, self.device, check_cancelled))
+            return self._find(spec) or self._store(spec, load_in_process(spec, self.device, check_cancelled))
         finally:
             loading.release()
 
-    def _find(self, network: Network) -> CachedEncoder | None:
+    def _find(self, spec: EncoderSpec) -> CachedEncoder | None:
         with self._lock:
-            if network in self._encoders:
-                self._encoders[network] = self._encoders.pop(network)  # a dict keeps order: now it was used last
-            return self._encoders.get(network)
+            if spec in self._encoders:
+                self._encoders[spec] = self._encoders.pop(spec)  # a dict keeps order: now it was used last
+            return self._encoders.get(spec)
 
-    def _store(self, network: Network, encoder: Encoder) -> CachedEncoder:
+    def _store(self, spec: EncoderSpec, encoder: Encoder) -> CachedEncoder:
         with self._lock:
-            self._encoders[network] = cached = CachedEncoder(encoder)
+            self._encoders[spec] = cached = CachedEncoder(encoder)
             for least_recent in list(self._encoders)[: -self.capacity]:
                 del self._encoders[least_recent]
                 self._loading.pop(least_recent, None)

@@ -17,7 +17,7 @@ from typing import Any
 from repeat_xai.encoders.load_encoder import placed
 from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.errors import EncoderError, RepeatError, reason
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.types import Encoder
 
 POLL_SECONDS = 0.2
@@ -26,10 +26,10 @@ POLL_SECONDS = 0.2
 SPAWNING: Any = multiprocessing.get_context("spawn")
 
 
-def load_in_process(network: Network, device: str, check_cancelled: Callable[[], None]) -> Encoder:
+def load_in_process(spec: EncoderSpec, device: str, check_cancelled: Callable[[], None]) -> Encoder:
     """Return the encoder. `check_cancelled` is called at intervals and ends the wait by raising an exception."""
     receiving, sending = SPAWNING.Pipe(duplex=False)
-    process = SPAWNING.Process(target=_load, args=(network, sending), daemon=True)
+    process = SPAWNING.Process(target=_load, args=(spec, sending), daemon=True)
     process.start()
     sending.close()
     try:
@@ -40,7 +40,7 @@ def load_in_process(network: Network, device: str, check_cancelled: Callable[[],
         process.join()
         status = process.exitcode or 0
         how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        raise EncoderError(f"{network}: the process that loaded it ended without a result ({how})") from None
+        raise EncoderError(f"{spec}: the process that loaded it ended without a result ({how})") from None
     finally:
         process.kill()
         process.join()
@@ -50,18 +50,18 @@ def load_in_process(network: Network, device: str, check_cancelled: Callable[[],
     if isinstance(outcome, TorchEncoder):
         return placed(outcome, device)
     # A session of ONNX Runtime cannot be sent between processes; that the file loads is known by now.
-    return network.load(device)
+    return spec.load(device)
 
 
-def _load(network: Network, sending: Connection) -> None:
+def _load(spec: EncoderSpec, sending: Connection) -> None:
     """Load an encoder in this process and send it, or the error that says why it cannot be loaded."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the process that waits
     outcome: Encoder | RepeatError | None
     try:
-        encoder = network.load("cpu")
+        encoder = spec.load("cpu")
         outcome = encoder if isinstance(encoder, TorchEncoder) else None
     except RepeatError as error:
         outcome = error
     except Exception as error:
-        outcome = EncoderError(f"{network}: cannot be loaded ({reason(error)})")
+        outcome = EncoderError(f"{spec}: cannot be loaded ({reason(error)})")
     sending.send_bytes(pickle.dumps(outcome))

@@ -25,7 +25,7 @@ def build_page(handler: RequestHandler, *, size: int | None) -> Any:
     import gradio as gr
 
     with gr.Blocks(title="repeat-xai", analytics_enabled=False, fill_width=True, delete_cache=CACHE_CLEANUP) as blocks:
-        names = [str(network) for network in handler.networks]
+        names = [str(spec) for spec in handler.encoder_specs]
         page = draw_page(names, allow_other_encoders=handler.local, size=size)
         _add_photo_events(page, handler)
         _add_form_events(page.form)

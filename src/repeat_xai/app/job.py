@@ -72,11 +72,11 @@ class Job:
 
     def _explain(self, request: JobRequest, done: tuple[Explanation, ...]) -> Explanation:
         self._check_cancelled()
-        self._publish(self.state._replace(message=f"Loading {request.network}", calls=0, max_calls=None))
-        cached, method = self.encoders.get(request.network, self._check_cancelled), request.explainer
+        self._publish(self.state._replace(message=f"Loading {request.encoder_spec}", calls=0, max_calls=None))
+        cached, method = self.encoders.get(request.encoder_spec, self._check_cancelled), request.explainer
         image = self.photo.image_for(cached.encoder)
-        self._publish(self.state._replace(message=f"Preparing {request.network}", max_calls=method.calls))
-        label = f"{method_label(request.method)} with {request.network}"
+        self._publish(self.state._replace(message=f"Preparing {request.encoder_spec}", max_calls=method.calls))
+        label = f"{method_label(request.method)} with {request.encoder_spec}"
         with self._lock_of(cached) as release_early:
 
             def report_calls(calls: int) -> None:

@@ -47,7 +47,9 @@ def result_pages(explanations: Sequence[Explanation], *, is_preview: bool) -> It
             facts=labels[:1] if len(set(labels)) == 1 else (),
             views=views_of_photo,
         )
-        yield "".join(page_html(ImagesPage(kind="notebook", title=content.name, level=VERDICT_LEVEL, contents=[content])))
+        yield "".join(
+            page_html(ImagesPage(kind="notebook", title=content.name, level=VERDICT_LEVEL, contents=[content]))
+        )
 
 
 def encoder_labels(explanations: Sequence[Explanation]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.method_names import METHODS, MethodSettings, stochastic_bases
 from repeat_xai.methods.provenance import configuration
@@ -36,7 +36,7 @@ class JobSettings:
 class JobRequest:
     """One explanation that a user asks for."""
 
-    network: Network
+    encoder_spec: EncoderSpec
     method: str
     settings: JobSettings = JobSettings()
     seed: int = 0

@@ -20,7 +20,7 @@ from repeat_xai.app.sessions import Sessions
 from repeat_xai.app.uploads import Uploads
 from repeat_xai.data.image_files import SAMPLES
 from repeat_xai.errors import ConfigurationError, ImageError, RepeatError, at_least, choose
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.files.atomic import writing
 from repeat_xai.methods.repeat import Estimator
 from repeat_xai.seeds import expect_seed
@@ -67,7 +67,7 @@ class RequestHandler:
     sessions: Sessions
     uploads: Uploads
     encoder_cache: EncoderCache
-    networks: Sequence[Network]
+    encoder_specs: Sequence[EncoderSpec]
     """Encoders that the form offers."""
     local: bool
     """Whether users sit at this machine: they may name further encoders, and snippets contain paths of this machine."""
@@ -165,30 +165,33 @@ class RequestHandler:
             passes=form.passes,
         )
         first = JobRequest(
-            network=self._network(form.encoder, form.size), method=form.method, settings=settings, seed=form.seed
+            encoder_spec=self._encoder_spec(form.encoder, form.size),
+            method=form.method,
+            settings=settings,
+            seed=form.seed,
         )
         if not form.other_encoder and not form.other_method:
             return _affordable(first)
         second = replace(
             first,
-            network=self._network(form.other_encoder or form.encoder, form.size),
+            encoder_spec=self._encoder_spec(form.other_encoder or form.encoder, form.size),
             method=form.other_method or form.method,
         )
         if first == second:
             raise ConfigurationError("it would be compared with itself; choose another method or another encoder")
         return _affordable(first, second)
 
-    def _network(self, text: object, size: int | None) -> Network:
+    def _encoder_spec(self, text: object, size: int | None) -> EncoderSpec:
         if not text:
             raise ConfigurationError("no encoder is chosen; choose one")
-        network = Network.of(str(text), size=size or None)
-        if network.size is not None and network.size > MAX_INPUT_SIDE:
+        spec = EncoderSpec.of(str(text), size=size or None)
+        if spec.size is not None and spec.size > MAX_INPUT_SIDE:
             raise ConfigurationError(
-                f"an input of {network.size}×{network.size} pixels is too large here; give at most {MAX_INPUT_SIDE}"
+                f"an input of {spec.size}×{spec.size} pixels is too large here; give at most {MAX_INPUT_SIDE}"
             )
         if not self.local:
-            choose("encoder", str(network), [str(offered) for offered in self.networks])
-        return network
+            choose("encoder", str(spec), [str(offered) for offered in self.encoder_specs])
+        return spec
 
     def _write_page(self, folder: Path, html: str) -> str:
         """Write a page under a name that no page has had, so that a browser never shows an older one from its cache."""

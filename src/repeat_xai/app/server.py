@@ -24,7 +24,7 @@ from repeat_xai.app.uploads import Uploads
 from repeat_xai.app.warning_routing import routed_warnings
 from repeat_xai.encoders import onnx_export
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -58,19 +58,19 @@ def serve(
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when Gradio is imported; it must not report its use
     from repeat_xai.app.http_server import listening_socket, run_until_interrupted
 
-    networks = [Network.of(name) for name in dict.fromkeys(encoders)]
-    encoder_cache = EncoderCache(device=device, capacity=len(networks) + EXTRA_ENCODERS)
+    encoder_specs = [EncoderSpec.of(name) for name in dict.fromkeys(encoders)]
+    encoder_cache = EncoderCache(device=device, capacity=len(encoder_specs) + EXTRA_ENCODERS)
     shared = host not in LOOPBACK_HOSTS
     with listening_socket(host, port) as listener:
-        for network in networks:
-            encoder_cache.preload(replace(network, size=size))
+        for spec in encoder_specs:
+            encoder_cache.preload(replace(spec, size=size))
         with temporary_app_folder() as folder, routed_warnings():
             os.environ["GRADIO_TEMP_DIR"] = str(folder / "gradio")
             handler = RequestHandler(
                 sessions=Sessions(folder),
                 uploads=Uploads(folder / "uploads"),
                 encoder_cache=encoder_cache,
-                networks=networks,
+                encoder_specs=encoder_specs,
                 local=not shared,
             )
             own_port = listener.getsockname()[1]

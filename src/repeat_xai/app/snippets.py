@@ -8,17 +8,17 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from repeat_xai.app.job_request import JobRequest, JobSettings
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 
 def command_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -> str:
     """Return one command for each encoder, which explains the photo by all methods asked for with that encoder."""
-    commands, networks = [], _networks(requests)
-    for number, network in enumerate(networks, start=1):
-        of_network = [request for request in requests if request.network == network]
+    commands, encoder_specs = [], _encoder_specs(requests)
+    for number, spec in enumerate(encoder_specs, start=1):
+        of_encoder = [request for request in requests if request.encoder_spec == spec]
         words = ["repeat-xai", "explain", f"./{photo}" if photo.startswith("-") else photo]
-        words += ["--out", f"results-{number}" if len(networks) > 1 else "results"]
-        words += _options(network, of_network, device)
+        words += ["--out", f"results-{number}" if len(encoder_specs) > 1 else "results"]
+        words += _options(spec, of_encoder, device)
         commands.append(shlex.join(words))
     return "\n\n".join(commands)
 
@@ -26,12 +26,12 @@ def command_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) 
 def python_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -> str:
     """Return a script that computes and saves each explanation."""
     lines = ["import repeat_xai as rx"]
-    for network in _networks(requests):
-        options = {"weights": network.weights, "size": network.size, "device": None if device == "auto" else device}
+    for spec in _encoder_specs(requests):
+        options = {"weights": spec.weights, "size": spec.size, "device": None if device == "auto" else device}
         keywords = "".join(f", {name}={as_code(value)}" for name, value in options.items() if value is not None)
-        lines += ["", f"encoder = rx.load_encoder({as_code(network.name)}{keywords})"]
+        lines += ["", f"encoder = rx.load_encoder({as_code(spec.name)}{keywords})"]
         lines += [f"image = rx.load_image({as_code(photo)}, encoder)"]
-        for request in (request for request in requests if request.network == network):
+        for request in (request for request in requests if request.encoder_spec == spec):
             lines.append(f"explanation = {as_code(request.explainer)}(encoder, image, seed={request.seed})")
             lines.append(f"explanation.save({as_code(_file_name(request, photo, requests))})")
     return "\n".join(lines) + "\n"
@@ -51,19 +51,19 @@ def as_code(value: object) -> str:
     return f"rx.{type(value).__name__}({keywords})"
 
 
-def _networks(requests: Sequence[JobRequest]) -> list[Network]:
-    """Return each network once, in the order of the requests."""
-    return list(dict.fromkeys(request.network for request in requests))
+def _encoder_specs(requests: Sequence[JobRequest]) -> list[EncoderSpec]:
+    """Return each encoder once, in the order of the requests."""
+    return list(dict.fromkeys(request.encoder_spec for request in requests))
 
 
-def _options(network: Network, requests: Sequence[JobRequest], device: str) -> Iterator[str]:
+def _options(spec: EncoderSpec, requests: Sequence[JobRequest], device: str) -> Iterator[str]:
     """Yield the command's options, without those that have their default."""
     settings, defaults = requests[0].settings, JobSettings()
     methods = ",".join(request.method for request in requests)
     options = [
-        ("--encoder", network.name, "efficientnet_lite0"),
-        ("--weights", network.weights, None),
-        ("--size", network.size, None),
+        ("--encoder", spec.name, "efficientnet_lite0"),
+        ("--weights", spec.weights, None),
+        ("--size", spec.size, None),
         ("--method", methods, "repeat"),
         ("--estimator", settings.estimator, defaults.estimator),
         ("--budget", settings.budget, defaults.budget),

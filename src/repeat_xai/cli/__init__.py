@@ -18,7 +18,10 @@ THREAD_SECONDS = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command, by default with what the shell gave; nothing is loaded before, so that Ctrl-C is heeded."""
+    """Run the command with these arguments, by default those of the shell.
+
+    Nothing is imported before Ctrl-C is handled.
+    """
     try:
         with ending_as_by_ctrl_c():
             with leaving_at_once():
@@ -26,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
             run(arguments)
     except KeyboardInterrupt:
-        _say()
+        _print_interrupted()
         _leave_without_stuck_threads(INTERRUPTED)
         sys.exit(INTERRUPTED)
     except SystemExit as end:
@@ -37,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @contextmanager
 def ending_as_by_ctrl_c() -> Iterator[None]:
-    """Take a scheduler's request to end, SIGTERM, as Ctrl-C for the time of the block.
+    """Handle SIGTERM, by which schedulers end a process, like Ctrl-C in the block.
 
-    Where one came, further ones are ignored also after the block: the process is about to end.
+    After one has come, further ones are ignored also after the block, since the process is about to end.
     """
     if not _in_charge(signal.SIGTERM, signal.SIG_DFL):
         yield
@@ -53,14 +56,14 @@ def ending_as_by_ctrl_c() -> Iterator[None]:
 
 
 def interrupt(*_: object) -> NoReturn:
-    """Raise a KeyboardInterrupt, and ignore SIGTERM from now on: some senders repeat it, while the first is heeded."""
+    """Raise a KeyboardInterrupt, and ignore SIGTERM from now on, since some senders repeat it."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 @contextmanager
 def leaving_at_once() -> Iterator[None]:
-    """While modules load, let an interrupt end the process at once: C++ aborts when an exception passes through it."""
+    """End the process at once on an interrupt while modules load: C++ aborts if an exception passes through it."""
     handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}
     ours = {kind: handler for kind, handler in handlers.items() if _in_charge(kind, handler)}
     for kind in ours:
@@ -73,12 +76,13 @@ def leaving_at_once() -> Iterator[None]:
 
 
 def _in_charge(kind: signal.Signals, handler: object) -> bool:
-    """Say whether this is the main thread and the signal is handled in this way: nobody else wants it then."""
+    """Return whether this is the main thread and the signal has this handler, so that nobody else handles it."""
     return threading.current_thread() is threading.main_thread() and signal.getsignal(kind) is handler
 
 
 def _leave(*_: object) -> None:
-    _say()
+    """End the process without any cleaning up."""
+    _print_interrupted()
     os._exit(INTERRUPTED)
 
 
@@ -106,6 +110,7 @@ def _leave_without_stuck_threads(status: int) -> None:
         os._exit(status)
 
 
-def _say() -> None:
+def _print_interrupted() -> None:
+    """Print that the command was interrupted."""
     sys.stderr.write("repeat-xai: interrupted\n")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The commands by name, each loaded when it is run: help and completion do not wait for torch."""
+"""The commands by name. Each is loaded when it is run, so that help and completion need not wait for torch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import cleandoc
 from typing import Annotated, Any, NamedTuple, final
 
 import typer
@@ -19,76 +20,76 @@ from repeat_xai.errors import ConfigurationError, RepeatError
 from repeat_xai.version import __version__
 
 USAGE: Any = typer.BadParameter.__base__
-"""Typer's error of wrong usage, which has no public name."""
+"""Typer's error for wrong usage. It has no public name of its own."""
 
 
-class Place(NamedTuple):
-    """Where a command is, and what it does in a few words."""
+class CommandEntry(NamedTuple):
+    """The module and function of a command, and what it does in a few words."""
 
     module: str
     function: str
-    line: str
+    summary: str
 
 
 COMMANDS = {
-    "explain": Place(
+    "explain": CommandEntry(
         "explain",
         "explain",
-        "Explain images: panels, maps, provenance, a page.",
+        "Show which pixels of images an encoder's code depends on.",
     ),
-    "demo": Place("demo", "demo", "Explain four photos that come along."),
-    "screen": Place(
+    "demo": CommandEntry("demo", "demo", "Explain four photos that come with the package."),
+    "screen": CommandEntry(
         "screen",
         "screen",
-        "Which images does the encoder not know?",
+        "Rank images to find those that the encoder does not know.",
     ),
-    "evaluate": Place(
+    "evaluate": CommandEntry(
         "evaluate",
         "evaluate",
-        "Judge methods on a dataset: tables and figures.",
+        "Judge methods and encoders on a dataset by metrics.",
     ),
-    "serve": Place(
+    "serve": CommandEntry(
         "serve",
         "serve",
-        "Explain photos in a browser, as masks arrive.",
+        "Explain photos in a browser.",
     ),
-    "reproduce": Place(
+    "reproduce": CommandEntry(
         "reproduce",
         "reproduce",
-        "The paper's tables and figures anew.",
+        "Make the paper's tables and figures again.",
     ),
-    "list": Place("list_names", "list_names", "List what can be asked for by name."),
+    "list": CommandEntry("list_names", "list_names", "List encoders, methods, metrics, datasets and executors."),
 }
 
 
 @final
-class Lazy(TyperGroup):
-    """Commands that are known by their line until one is asked for."""
+class LazyGroup(TyperGroup):
+    """A group of commands of which only the summaries are loaded until one is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """What help and completion need of it."""
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name].line) if cmd_name in COMMANDS else None
+        """Return the command with its summary alone, which is all that help and completion need."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name].summary) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command itself, and what it is given."""
+        """Return the command itself, loaded now, with its arguments."""
         name, _, rest = super().resolve_command(ctx, args)
-        return name, loaded(str(name)), rest
+        return name, load_command(str(name)), rest
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        with heeding():
+        with one_line_errors():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        with heeding():
+        with one_line_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def heeding() -> Iterator[None]:
-    """End any command in a line on Ctrl-C, also while it is loaded, and where its options make no sense."""
+def one_line_errors() -> Iterator[None]:
+    """Print one line and end the command on Ctrl-C, also while it is loaded, and for options that make no sense."""
     try:
         yield
     except USAGE as error:
@@ -102,14 +103,19 @@ def heeding() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def loaded(name: str) -> Any:
-    """The command of this name, with its examples."""
-    place = COMMANDS[name]
+def load_command(name: str) -> Any:
+    """Load the command of this name, with its examples."""
+    entry = COMMANDS[name]
     with leaving_at_once():
-        function = getattr(import_module(f"repeat_xai.cli.{place.module}"), place.function)
+        function = getattr(import_module(f"repeat_xai.cli.{entry.module}"), entry.function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    alone.command(name, epilog=epilog(EXAMPLES[name]))(function)
+    alone.command(name, help=_paragraphs(function.__doc__), epilog=epilog(EXAMPLES[name]))(function)
     return typer.main.get_command(alone)
+
+
+def _paragraphs(docstring: str) -> str:
+    """Return a docstring with each paragraph in one line, which the help then breaks as the terminal is wide."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in cleandoc(docstring).split("\n\n"))
 
 
 def epilog(examples: Sequence[str]) -> str:
@@ -119,8 +125,8 @@ def epilog(examples: Sequence[str]) -> str:
 
 app = typer.Typer(
     name="repeat-xai",
-    cls=Lazy,
-    help="Which pixels does a representation depend on, and how sure are we that each one matters?",
+    cls=LazyGroup,
+    help="Which pixels of an image does an encoder's code depend on, and how sure are we that each of them matters?",
     epilog=epilog(EXAMPLES[""]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -128,47 +134,47 @@ app = typer.Typer(
 )
 
 
-def told(asked: bool) -> bool:
-    """The version, and no more."""
-    if asked:
+def print_version(wanted: bool) -> bool:
+    """Print the version and exit, if that is wanted."""
+    if wanted:
         typer.echo(f"repeat-xai {__version__}")
         raise typer.Exit
-    return asked
+    return wanted
 
 
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=told, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """What every command shares."""
+    """Options of the command itself."""
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; whatever is refused is said in one line, with status 2 for wrong usage and 1 for the rest."""
+    """Run the command. An error is printed in one line; the status is 2 for wrong usage and 1 for all others."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = _teller()
+        warnings.showwarning = _print_warnings_once()
         try:
             app(arguments, prog_name="repeat-xai")
         except RepeatError as error:
             typer.echo(f"repeat-xai: {error}", err=True)
             sys.exit(2 if isinstance(error, ConfigurationError) else 1)
-        except OSError as error:  # whatever else writes a file says which one
+        except OSError as error:  # only writing to standard output fails without a file name
             if error.filename is not None:
                 raise
             typer.echo(f"repeat-xai: standard output cannot be written ({error.strerror})", err=True)
             sys.exit(1)
 
 
-def _teller() -> Callable[..., None]:
-    """Warnings in a line each, said once, without where in the code they come from."""
-    said: set[str] = set()
+def _print_warnings_once() -> Callable[..., None]:
+    """Return a function that prints each warning once, in one line without its place in the code."""
+    printed: set[str] = set()
 
-    def tell(message: Warning | str, *_: object, **__: object) -> None:
-        if str(message) not in said:
-            said.add(str(message))
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in printed:
+            printed.add(str(message))
             typer.echo(f"repeat-xai: {message}", err=True)
 
-    return tell
+    return show

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from repeat_xai.cli import options
 from repeat_xai.cli.explain_progress import explain_all
+from repeat_xai.cli.options import OUTPUT
 from repeat_xai.data.image_files import SAMPLES, sample_path
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.methods.repeat import Repeat
@@ -15,12 +17,12 @@ from repeat_xai.output.results_folder import ResultsFolder
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same maps.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)] = Path("demo"),
+    seed: options.Seed = 0,
 ) -> None:
-    """Explain four photos that come with scikit-image, with the embedded encoder: no network needed."""
-    gallery = ResultsFolder(folder=out, encoder=load_encoder("efficientnet_lite0"), method=Repeat(), seed=seed)
-    status = explain_all([sample_path(name) for name in SAMPLES], [gallery], out, as_json=False)
+    """Explain four photos that come with scikit-image by the embedded encoder; no network is needed."""
+    folder = ResultsFolder(folder=out, encoder=load_encoder("efficientnet_lite0"), method=Repeat(), seed=seed)
+    status = explain_all([sample_path(name) for name in SAMPLES], [folder], out, as_json=False)
     if status == 0:
         typer.echo(f"The pictures are in {out.resolve()}")
     raise typer.Exit(status)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.data.content_keys import Check
+from repeat_xai.cli.options import ADVANCED
 from repeat_xai.errors import choose
 from repeat_xai.experiments.executors.executor import Executor, Placement
-from repeat_xai.experiments.executors.registry import EXECUTORS, make_executor
+from repeat_xai.experiments.executors.executor_names import EXECUTORS, make_executor
 from repeat_xai.experiments.worker import Worker
 
 
@@ -24,8 +24,9 @@ def known_executor(name: str) -> str:
 ExecutorOption = Annotated[
     str,
     typer.Option(
-        metavar=f"[{'|'.join(EXECUTORS)}]",
+        metavar="|".join(EXECUTORS),
         callback=known_executor,
+        rich_help_panel=ADVANCED,
         help=f"Where rows are made: {'; '.join(f'{name}, {entry.description}' for name, entry in EXECUTORS.items())}.",
     ),
 ]
@@ -35,6 +36,7 @@ WorkersOption = Annotated[
         min=1,
         help="Number of workers. By default one for each GPU; without GPUs, one for each core of a Ray cluster, or for "
         "every four cores of this machine.",
+        rich_help_panel=ADVANCED,
     ),
 ]
 AddressOption = Annotated[
@@ -42,17 +44,15 @@ AddressOption = Annotated[
     typer.Option(
         metavar="HOST:PORT",
         help="Address of a Ray cluster, or auto for the cluster of this machine. By default one is started here.",
+        rich_help_panel=ADVANCED,
     ),
 ]
 RowsOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Folder or URL such as s3://… where rows are stored. By default OUT/rows."),
-]
-CheckOption = Annotated[
-    Check,
     typer.Option(
-        help="How a changed image is recognised: by the time and size of its file, or by its content, which takes "
-        "longer because every file is read."
+        metavar="URL",
+        help="Folder or URL such as s3://… where rows are stored. By default OUT/rows.",
+        rich_help_panel=ADVANCED,
     ),
 ]
 

@@ -30,7 +30,7 @@ def explain(
     images: Annotated[
         list[Path], typer.Argument(metavar="IMAGE…", readable=False, help="Image files, or folders of images.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    *,
     encoder: options.Encoder = "efficientnet_lite0",
     weights: options.Weights = None,
     method: Annotated[
@@ -58,6 +58,7 @@ def explain(
     estimator: options.EstimatorOption = "fast",
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
     as_json: options.Json = False,
     device: options.Device = "auto",
     pool: options.Pool = None,
@@ -221,9 +222,9 @@ def explain(
         )
         for name, chosen in methods.items()
     ]
-    found = find_images([data_root / image for image in images], results=out)
-    print_left_out(found.left_out)
-    raise typer.Exit(explain_all(found.images, folders, out, as_json=as_json))
+    searched = find_images([data_root / image for image in images], results=out)
+    print_left_out(searched.left_out)
+    raise typer.Exit(explain_all(searched.images, folders, out, as_json=as_json))
 
 
 def _budget(text: str) -> int | Literal["auto"]:

@@ -25,7 +25,7 @@ from repeat_xai.methods.repeat import Repeat
 from repeat_xai.output.page import expect_replaceable_page, write_explain_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare
 from repeat_xai.types import Explanation
-from repeat_xai.types.explanation import LITTLE_MOVEMENT
+from repeat_xai.types.explanation import LITTLE_CONTRAST, LITTLE_MOVEMENT
 
 JsonLine = Callable[[ImageOutcome], dict[str, Any]]
 """A function that returns what `--json` prints for an image that was explained."""
@@ -132,7 +132,7 @@ class ExpectedCalls:
         """Calls of this run, done and to come; None where nothing is known yet, as before an automatic budget ends."""
         automatic = isinstance(self.method, Repeat) and self.method.is_fast and self.method.budget == "auto"
         per_image = self.calls / self.explained if self.explained else None if automatic else self.method.calls
-        return None if per_image is None else self.calls + per_image * self.images
+        return None if per_image is None else float(self.calls + per_image * self.images)
 
 
 def explain_json(outcome: ImageOutcome) -> dict[str, Any]:
@@ -176,8 +176,10 @@ def _print_outcome(progress: Progress, outcome: ImageOutcome, *, json_line: Json
     elif files is not None:
         cost = f"{record['encoder_calls']:,} encoder calls, {record['seconds']:.1f} s"
         _print(progress, in_one_line(f"{path}: {files.panel} ({'already done' if outcome.before else cost})"))
-    movement = record.get("ran", {}).get("code_movement")
-    if movement is not None and movement < LITTLE_MOVEMENT and not outcome.before:
+    movement, contrast = record.get("ran", {}).get("code_movement"), record.get("photo", {}).get("contrast")
+    if contrast is not None and contrast < LITTLE_CONTRAST and not outcome.before:
+        _warn(progress, f"{name}: nearly a single colour, so its maps show the masks more than the photo")
+    elif movement is not None and movement < LITTLE_MOVEMENT and not outcome.before:
         _warn(progress, f"{name}: hiding parts hardly changes the code (by {movement:.1%}), so its maps say little")
 
 

@@ -1,4 +1,4 @@
-"""What stands below `--help`: commands to copy, each of them run by a test, and what the exit status means."""
+"""The text below `--help`: examples, each of which is run by a test, and the meaning of the exit status."""
 
 EXAMPLES = {
     "": (
@@ -30,8 +30,8 @@ EXAMPLES = {
     ),
     "list": ("repeat-xai list encoders", "repeat-xai list methods"),
 }
-"""Command → examples; without a name, of all of them."""
+"""Examples by command; those of the command itself have an empty name."""
 STATUS = (
-    "Exit status: 0, all done; 1, something was bad and is named, the rest is done;",
+    "Exit status: 0, everything is done; 1, something failed and is named, and the rest is done;",
     "2, wrong usage; 130, interrupted.",
 )

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from repeat_xai.data.known_datasets import DATASETS
-from repeat_xai.encoders import load_encoder as encoders
-from repeat_xai.experiments.executors.registry import EXECUTORS
+from repeat_xai.encoders.load_encoder import names as encoder_names
+from repeat_xai.experiments.executors.executor_names import EXECUTORS
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.metrics import KINDS, METRICS
 
 
-class Kind(StrEnum):
-    """What can be listed."""
+class ListedKind(StrEnum):
+    """The kinds of names that can be listed."""
 
     encoders = "encoders"
     methods = "methods"
@@ -24,21 +24,21 @@ class Kind(StrEnum):
     executors = "executors"
 
 
-def list_names(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
-    """List what can be asked for by name."""
+def list_names(kind: Annotated[ListedKind, typer.Argument(help="The kind of names to list.")]) -> None:
+    """List names that the other commands take, each with a description."""
     known = {
-        Kind.encoders: encoders.names,
-        Kind.methods: methods,
-        Kind.metrics: metrics,
-        Kind.datasets: datasets,
-        Kind.executors: executors,
+        ListedKind.encoders: encoder_names,
+        ListedKind.methods: methods,
+        ListedKind.metrics: metrics,
+        ListedKind.datasets: datasets,
+        ListedKind.executors: executors,
     }
     for line in known[kind]():
         typer.echo(line)
 
 
 def methods() -> list[str]:
-    """A line a method: whether it is stochastic and needs gradients, what it costs, and whose it is."""
+    """Return a line for each method: whether it is stochastic, needs gradients, its encoder calls and its authors."""
     columns = "{:<22}{:<12}{:<11}{:>6}  {}"
     lines = [columns.format("method", "stochastic", "gradients", "calls", "citation")]
     for name, method in METHODS.items():
@@ -62,7 +62,7 @@ def metrics() -> list[str]:
 
 
 def datasets() -> list[str]:
-    """A line a dataset, in its own words."""
+    """Return a line for each dataset with its description."""
     lines = [f"{name:<20}{dataset.description}" for name, dataset in DATASETS.items()]
     lines.append(f"{'cifar10+FILE':<20}CIFAR-10 under a poison of your own: a file of poisoned images or noise")
     return [*lines, f"{'FOLDER':<20}the images in any folder and the folders below it"]
@@ -74,7 +74,7 @@ def executors() -> list[str]:
 
 
 NOTES = (
-    "calls: through the encoder for an image of 224×224, at the default budget; for repeat the most, some hundred are",
-    "usual. repeat:NAME runs REPEAT over any stochastic method; the others are given their spread under dropout of the",
-    "input, ten passes (--spread, --passes), at ten times the calls.",
+    "calls: encoder calls for one image of 224×224 pixels with default options. For repeat this is the most that it",
+    "may take; some hundred are usual. repeat:NAME runs REPEAT over any stochastic method. Methods other than repeat",
+    "and relax are run ten times on a changed image to measure their uncertainty (--perturbation, --passes).",
 )

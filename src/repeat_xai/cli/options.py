@@ -110,7 +110,8 @@ CheckImages = Annotated[
     Check,
     typer.Option(
         "--check",
-        help="How a changed image is noticed: by the size and time of its file (time), or by its content (content).",
+        help="How a changed image is recognised: by the time and size of its file (time), or by its content (content), "
+        "for which every file is read.",
         rich_help_panel=ADVANCED,
     ),
 ]

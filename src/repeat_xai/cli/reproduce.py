@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from repeat_xai.cli.evaluate import network_of
+from repeat_xai.cli import options
 from repeat_xai.cli.executor_options import (
     AddressOption,
-    CheckOption,
     ExecutorOption,
     RowsOption,
     WorkersOption,
@@ -19,8 +18,9 @@ from repeat_xai.cli.executor_options import (
     worker_device,
 )
 from repeat_xai.cli.explain_progress import interruptible
-from repeat_xai.cli.row_progress import filled
-from repeat_xai.cli.write_results import told
+from repeat_xai.cli.options import ADVANCED, BUDGET, HOW, OUTPUT, WHAT
+from repeat_xai.cli.row_progress import make_rows
+from repeat_xai.cli.write_results import write_results
 from repeat_xai.errors import ConfigurationError, RepeatError, choose
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.executors.executor import Placement
@@ -29,6 +29,7 @@ from repeat_xai.experiments.paper.presets import PRESETS
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
@@ -39,87 +40,135 @@ from repeat_xai.output.results_folder import Printed
 
 def reproduce(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME…", help="Tables and figures by name, or all; list lists them.")
+        list[str],
+        typer.Argument(
+            metavar="NAME…", help="Tables and figures by name, or all; `repeat-xai reproduce list` lists them."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.")] = Path("reproduced"),
+    *,
     encoder: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[=WEIGHTS]", help="Beside the paper's; one of the paper's name takes its place."),
+        typer.Option(
+            metavar="NAME[=WEIGHTS]",
+            help="An encoder in addition to the paper's, or in place of the one of the same name; may be given several "
+            "times.",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
-    only_these: Annotated[bool, typer.Option("--only-these", help="Leave out the paper's own encoders.")] = False,
-    preset: Annotated[str, typer.Option(help="Which reading: paper or notebook.")] = "paper",
-    images: Annotated[int, typer.Option(min=1, help="Of each dataset, or all if it has fewer.")] = 1000,
-    masks: Annotated[int, typer.Option(min=1, help="Masks per repeat.")] = 1000,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats; 20 and 30 in table `repeats` grow with it.")] = 10,
-    passes: Annotated[int, typer.Option(min=2, help="Passes of methods without uncertainty of their own.")] = 10,
-    samples: Annotated[int | None, typer.Option(min=1, help="Of Kernel SHAP, if not its own.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Of integrated gradients, if not its own.")] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Disturbances of an image, for robustness.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Draws images and masks.")] = 0,
-    data_root: Annotated[Path, typer.Option(help="Where datasets lie, as torchvision has them.")] = Path("data"),
-    download: Annotated[bool, typer.Option("--download", help="Fetch datasets that are missing.")] = False,
-    check: CheckOption = "time",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    only_these: Annotated[
+        bool,
+        typer.Option(
+            "--only-these", help="Use only the encoders given by --encoder, not the paper's.", rich_help_panel=WHAT
+        ),
+    ] = False,
+    images: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Number of images of each dataset, or all of them if it has fewer.", rich_help_panel=WHAT
+        ),
+    ] = 1000,
+    data_root: options.DataRoot = Path("data"),
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="Reading of the paper: the one that its tables fit (paper), or the authors' notebook (notebook).",
+            rich_help_panel=HOW,
+        ),
+    ] = "paper",
+    seed: options.Seed = 0,
+    masks: options.Masks = 1000,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Number of repeats; the 20 and 30 repeats of the table `repeats` grow with it.",
+            rich_help_panel=BUDGET,
+        ),
+    ] = 10,
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.", rich_help_panel=OUTPUT)] = Path(
+        "reproduced"
+    ),
+    device: options.Device = "auto",
+    passes: options.Passes = 10,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Samples of Kernel SHAP; by default its own number.", rich_help_panel=ADVANCED),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Points on the path of integrated gradients; by default its own.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
+    draws: options.Draws = 200,
+    download: options.Download = False,
+    check: options.CheckImages = "time",
     executor: ExecutorOption = "local",
     workers: WorkersOption = None,
     ray_address: AddressOption = None,
     rows: RowsOption = None,
 ) -> None:
-    """Make tables and figures of the paper anew, what it prints beside ours; interrupted, the same command goes on."""
+    """Make the paper's tables and figures again, with the printed values beside the new ones.
+
+    What is not available, such as a dataset or weights, is named first. An interrupted run goes on when the same
+    command is run again.
+    """
     if names == ["list"]:
         for kind in (TABLES, FIGURES):
             for entry in kind.values():
                 typer.echo(f"{entry.name:<24}{entry.where:<41}{entry.title}")
         return
     expect_replaceable_page(out)
-    asked = [*TABLES, *FIGURES] if names == ["all"] else names
-    for name in asked:
+    wanted = [*TABLES, *FIGURES] if names == ["all"] else names
+    for name in wanted:
         choose("table or figure", name, {**TABLES, **FIGURES})
     choose("preset", preset, PRESETS)
     if only_these and not encoder:
-        raise ConfigurationError("--only-these leaves out the paper's encoders: say by --encoder which are left")
+        raise ConfigurationError("--only-these leaves out the paper's encoders; name others by --encoder")
     chosen = PRESETS[preset]
     chosen = replace(chosen, relax=replace(chosen.relax, masks=masks), repeats=repeats, passes=passes)
     chosen = replace(chosen, samples=samples, steps=steps)
     reproduction = Reproduction(
         preset=chosen,
-        networks=tuple(network_of(text, "paper") for text in encoder or ()),
+        encoder_specs=tuple(EncoderSpec.of(text, protocol="paper") for text in encoder or ()),
         only_these=only_these,
         draws=draws,
         seed=seed,
     )
     worker = Worker(device=worker_device(executor, device), root=data_root, download=download, check=check)
     remove_old_drafts(out)
-    for network in reproduction.networks:
-        worker.encoder(network)
+    for spec in reproduction.encoder_specs:
+        worker.encoder(spec)
     available = Availability(worker)
-    sheets = reproduction.sheets([TABLES[name] for name in asked if name in TABLES], available)
-    here = worker if worker.device == device else Worker(device=device, root=data_root, check=check)
+    sheets = reproduction.sheets([TABLES[name] for name in wanted if name in TABLES], available)
+    local_worker = worker if worker.device == device else Worker(device=device, root=data_root, check=check)
     drawings = [
-        FigureRequest(figure=figure, network=network, preset=chosen, worker=here, images=images, seed=seed)
-        for figure, network in reproduction.figures([FIGURES[name] for name in asked if name in FIGURES], available)
+        FigureRequest(figure=figure, encoder_spec=spec, preset=chosen, worker=local_worker, images=images, seed=seed)
+        for figure, spec in reproduction.figures([FIGURES[name] for name in wanted if name in FIGURES], available)
     ]
     campaign = Campaign(
         sheets=sheets,
-        others=[setting for drawing in drawings for setting in drawing.settings],
+        extra_settings=[setting for drawing in drawings for setting in drawing.settings],
         images=images,
-        at_most=True,
+        allow_fewer=True,
         seed=seed,
         store=RowStore(rows or out / "rows"),
         worker=worker,
     )
-    missing = [f"{', '.join(lacking)}: {what} ({why})" for what, why, lacking in available.missing]
+    missing = [f"{', '.join(names)}: {source} ({reason})" for source, reason, names in available.missing]
     for line in missing:
         typer.echo(f"repeat-xai: not run in {line}", err=True)
     with interruptible():
         with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
-            failed = filled(campaign, chosen_executor)
-        pictures, undrawn = _drawn([replace(drawing, rows=campaign.made) for drawing in drawings], out)
-        told(
+            failed = make_rows(campaign, chosen_executor)
+        pictures, undrawn = _draw_figures([replace(drawing, rows=campaign.rows_of_images) for drawing in drawings], out)
+        write_results(
             campaign,
             out,
-            title="The paper anew",
-            asked=reproduction,
+            title="The paper's results, made again",
+            request=reproduction,
             notes=(f"Preset {preset}: {chosen.budget}; {draws} disturbances of an image for robustness.",),
             pictures=pictures,
             missing=[*missing, *undrawn],
@@ -127,15 +176,15 @@ def reproduce(
     raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
 
 
-def _drawn(drawings: list[FigureRequest], out: Path) -> tuple[list[Printed], list[str]]:
-    """Draw them all, and tell of each; and why some could not be."""
-    made, failed = [], []
+def _draw_figures(drawings: list[FigureRequest], out: Path) -> tuple[list[Printed], list[str]]:
+    """Draw the figures, print a line for each, and return them and the reasons why others could not be drawn."""
+    drawn, failed = [], []
     for drawing in drawings:
-        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.network.label}", err=True)
+        typer.echo(f"repeat-xai: drawing {drawing.figure.name}, {drawing.encoder_spec.label}", err=True)
         try:
-            made.append(write_figure(drawing, out))
-            typer.echo(f"{made[-1].picture}: {made[-1].title}")
+            drawn.append(write_figure(drawing, out))
+            typer.echo(f"{drawn[-1].picture}: {drawn[-1].title}")
         except RepeatError as error:
-            failed.append(f"{drawing.figure.name}, {drawing.network.label}: {error}")
+            failed.append(f"{drawing.figure.name}, {drawing.encoder_spec.label}: {error}")
             typer.echo(f"repeat-xai: {failed[-1]}", err=True)
-    return made, failed
+    return drawn, failed

@@ -29,13 +29,14 @@ from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
 from repeat_xai.output.screening import screen_images, statement
+from repeat_xai.seeds import expect_seed
 
 
 def screen(
     images: Annotated[
         list[Path], typer.Argument(metavar="FOLDER…", readable=False, help="Folders of images, or image files.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    *,
     reference: Annotated[
         list[Path] | None,
         typer.Option(
@@ -48,6 +49,7 @@ def screen(
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
     seed: options.Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
     as_json: options.Json = False,
     device: options.Device = "auto",
     pool: options.Pool = None,
@@ -61,6 +63,7 @@ def screen(
     panel for each image. An interrupted run goes on when the same command is run again.
     """
     choose("aggregate", aggregate, AGGREGATES)
+    expect_seed(seed)
     expect_replaceable_page(out)
     expect_size(protocol, size)
     method = Repeat(base=Relax(masks=masks), repeats=repeats)
@@ -72,9 +75,9 @@ def screen(
         seed=seed,
     )
     known = replace(folder, folder=out / "reference")
-    found = find_images(images, results=out, excluded=reference or ())
+    searched = find_images(images, results=out, excluded=reference or ())
     others = find_images(reference or (), results=out)
-    print_left_out((*found.left_out, *others.left_out))
+    print_left_out((*searched.left_out, *others.left_out))
     about = {"method": configuration(method), "encoder": folder.encoder.name, "aggregate": aggregate, "seed": seed}
 
     def json_line(outcome: ImageOutcome) -> dict[str, Any]:
@@ -92,11 +95,11 @@ def screen(
     line = json_line if as_json else None
     with (
         interruptible(),
-        closing(fill_with_progress(found.images, folder, json_line=line)) as outcomes,
+        closing(fill_with_progress(searched.images, folder, json_line=line)) as outcomes,
         closing(fill_with_progress(others.images, known, json_line=line)) as reference_outcomes,
     ):
         result, reference_scores, failures, table = screen_images(
-            outcomes, reference_outcomes, out, total=len(found.images), aggregate=aggregate, seed=seed, about=about
+            outcomes, reference_outcomes, out, total=len(searched.images), aggregate=aggregate, seed=seed, about=about
         )
         if not as_json:
             typer.echo(f"{statement(result)}: {table}")

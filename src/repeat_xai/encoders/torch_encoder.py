@@ -128,8 +128,9 @@ def unsupported(device: torch.device) -> str:
 def _expect_tensor_output(module: nn.Module, encoder: TorchEncoder) -> None:
     """Raise an EncoderError if the module returns anything but a tensor for a made-up image of the encoder's size.
 
-    A copy of the module is tried, so that whatever it changes in itself is lost. Nothing is known of a module that
-    cannot be copied, or cannot take the image: it is left to its first real image, which tells more.
+    A copy of the module is tried, so that whatever it changes in itself is lost; only what its code keeps elsewhere, in
+    a global variable or a closure, takes part in the trial. A module that cannot be copied, or that fails on the image,
+    is accepted: the image may be at fault, and its first real image will show it.
     """
     device, dtype, preprocessing = encoder.device, encoder.dtype, encoder.preprocessing
     try:

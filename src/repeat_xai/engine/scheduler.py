@@ -67,15 +67,15 @@ def run_estimates(
 def replay(estimate: Estimate[T], similarity: Tensor) -> T:
     """Return the result of an estimate whose similarities are already known, in the order of its masks."""
     used = 0
-    asked = next(estimate)
+    request = next(estimate)
     while True:
-        answer = asked
-        if isinstance(asked, Draws):
-            answer = similarity[used : used + len(asked.grids)]
-            used += len(asked.grids)
+        answer = request
+        if isinstance(request, Draws):
+            answer = similarity[used : used + len(request.grids)]
+            used += len(request.grids)
         assert isinstance(answer, Tensor)
         try:
-            asked = estimate.send(answer)
+            request = estimate.send(answer)
         except StopIteration as stop:
             result: T = stop.value
             return result
@@ -206,11 +206,11 @@ class _Pipeline(Generic[T]):
                 self._go_on(job, torch.cat(question.answers), flags)
 
     def _go_on(self, job: _Job[T], value: Tensor | None, flags: Tensor | None = None) -> None:
-        """Send an estimate what it asked for, and take its next question or its result."""
+        """Send an estimate what it request for, and take its next question or its result."""
         try:
             if flags is not None:
                 self._check(job, *flags.tolist())
-            asked = next(job.estimate) if value is None else job.estimate.send(value)
+            request = next(job.estimate) if value is None else job.estimate.send(value)
         except StopIteration as stop:
             job.result = stop.value
         except EncoderError as error:
@@ -220,10 +220,10 @@ class _Pipeline(Generic[T]):
                 raise
             job.result = EncoderError(f"{job.name}: out of memory beside the encoder; use smaller images")
         else:
-            if isinstance(asked, Draws):
-                self.waiting[self.engine.ask(job.subject, asked)] = job
+            if isinstance(request, Draws):
+                self.waiting[self.engine.ask(job.subject, request)] = job
             else:
-                self.readings.append(self._read(job, asked))
+                self.readings.append(self._read(job, request))
 
     def _read(self, job: _Job[T], value: Tensor) -> _Reading:
         """Begin to copy a tensor to the host, without waiting for it."""

@@ -1,180 +1,162 @@
-"""Columns of a table: each says which rows it needs, and makes a number with its interval of them.
-
-A score is looked up as METRIC.MAP; with binary votes importance is the share of votes, uncertainty its variance.
-"""
+"""Columns of a table: each names the rows that it needs, and makes a number with its interval from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Protocol, final, runtime_checkable
+from typing import ClassVar, Protocol, final, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from repeat_xai.experiments.measures import EncoderScores, MapScores, Measure
+from repeat_xai.experiments.map_scores import MapScores
+from repeat_xai.experiments.measures import EncoderScores, Measure
+from repeat_xai.experiments.row_scores import Case, RowsOf, score_name, scores_of_rows
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.methods.votes import Votes
 from repeat_xai.metrics import METRICS, EncoderMetric, Summary, summary
 from repeat_xai.metrics.emprt import relative_change
 from repeat_xai.metrics.metric import Direction, MapName, ScoredMap
 from repeat_xai.metrics.randomisation import Randomise
 
-OVER_IMAGES = "In brackets 95 % bootstrap intervals over images."
-NOTHING = Summary(None, None, None, None, 0, 0)
-"""Where nothing can be said."""
-BINARY = {"importance": "vote_share", "uncertainty": "vote_variance"}
-SIGNS = {"importance": "I", "uncertainty": "U", "vote_share": "votes"}
-
-
-class Case(NamedTuple):
-    """A line of a table under one encoder: what is explained, how, and which votes are read."""
-
-    setting: Setting
-    votes: Votes = "weighted"
-    of: MapName = "uncertainty"
-    """Which map a line is about, where that is not a column's to say."""
-
-
-Found = Callable[[Setting], Sequence[Row | None]]
-"""The rows of a setting in the order of its images; None where one is missing or failed."""
+OVER_IMAGES = "Brackets hold 95 % bootstrap intervals over images."
+UNDEFINED = Summary(None, None, None, None, 0, 0)
+"""The summary of a column that has no value for a line."""
+MAP_SIGNS = {"importance": "I", "uncertainty": "U", "vote_share": "votes"}
+"""The sign of each map in the titles of columns."""
 
 
 @runtime_checkable
 class Column(Protocol):
-    """A number of a table."""
+    """A column of a table, which has one number for each line."""
 
     @property
     def title(self) -> str: ...
     @property
     def better(self) -> Direction: ...
     @property
-    def interval(self) -> str:
-        """What stands in brackets beside it."""
+    def interval_note(self) -> str:
+        """A sentence that says what interval or deviation is printed beside each number."""
         ...
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
-        """Whose rows it needs."""
+        """Return the settings whose rows the column needs for a line."""
         ...
 
-    def needs(self, case: Case) -> tuple[str, ...]:
-        """Return the names of the scores of maps that it reads of every row."""
+    def score_names(self, case: Case) -> tuple[str, ...]:
+        """Return the names of the scores of maps that the column reads from each of these rows."""
         ...
 
-    def values(self, case: Case, found: Found) -> Tensor | None:
-        """A value an image, where it is a mean of such."""
+    def values(self, case: Case, rows_of: RowsOf) -> Tensor | None:
+        """Return the value of each image, or None if the number is not a mean over images."""
         ...
 
-    def cell(self, case: Case, found: Found) -> Summary:
-        """The number."""
+    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+        """Return the number of a line, with its interval and the number of images behind it."""
         ...
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Mean:
-    """A score's mean over images."""
+class MeanColumn:
+    """The mean of a score over images."""
 
-    interval: ClassVar[str] = OVER_IMAGES
+    interval_note: ClassVar[str] = OVER_IMAGES
     metric: str
-    of: ScoredMap = "importance"
+    map_name: ScoredMap = "importance"
     measure: Measure = MapScores()
-    first: int | None = None
-    """Of how many images, if not of all."""
+    """The measure that makes rows with this score."""
+    max_images: int | None = None
+    """Number of images that are used; None uses all."""
 
     @property
     def title(self) -> str:
-        few = "" if self.first is None else f", first {self.first} images"
-        return f"{self.metric.replace('_', ' ')} ({SIGNS[self.of]}{few})"
+        limit = "" if self.max_images is None else f", first {self.max_images} images"
+        return f"{self.metric.replace('_', ' ')} ({MAP_SIGNS[self.map_name]}{limit})"
 
     @property
     def better(self) -> Direction:
         return METRICS[self.metric].better
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
+        """Return the setting of the line with the column's measure, or none if the metric cannot judge the method."""
         if not can_judge(self.metric, case.setting.method):
             return ()
-        return (replace(case.setting, measure=self.measure, first=self.first),)
+        return (replace(case.setting, measure=self.measure, max_images=self.max_images),)
 
-    def needs(self, case: Case) -> tuple[str, ...]:
-        return (self._score(case),) if isinstance(self.measure, MapScores) else ()
+    def score_names(self, case: Case) -> tuple[str, ...]:
+        """Return the score's name if it is a score of a map; an encoder metric has rows of its own."""
+        return (self._score_name(case),) if isinstance(self.measure, MapScores) else ()
 
-    def values(self, case: Case, found: Found) -> Tensor | None:
+    def values(self, case: Case, rows_of: RowsOf) -> Tensor | None:
+        """Return the score of each image, or None if the metric cannot judge the method."""
         settings = self.settings(case)
-        return scores(found(*settings), self._score(case)) if settings else None
+        return scores_of_rows(rows_of(*settings), self._score_name(case)) if settings else None
 
-    def _score(self, case: Case) -> str:
-        return f"{self.metric}.{map_of(self.of, case)}"
+    def _score_name(self, case: Case) -> str:
+        return score_name(self.metric, self.map_name, case.votes)
 
-    def cell(self, case: Case, found: Found) -> Summary:
-        values = self.values(case, found)
-        return NOTHING if values is None else summary(values)
+    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+        """Return the mean over the images that have the score."""
+        values = self.values(case, rows_of)
+        return UNDEFINED if values is None else summary(values)
 
 
 def can_judge(metric: str, method: Method) -> bool:
     """Return whether a metric can judge a method; calibration needs votes, which only REPEAT casts."""
-    described = METRICS.get(metric)
-    needs_votes = isinstance(described, EncoderMetric) and described.needs == "votes"
+    description = METRICS.get(metric)
+    needs_votes = isinstance(description, EncoderMetric) and description.needs == "votes"
     return isinstance(method, Repeat) or not needs_votes
 
 
+def encoder_columns(metric: EncoderMetric, *, draws: int) -> list[MeanColumn]:
+    """Return a column for each map that an encoder metric judges; `draws` is for those metrics that draw."""
+    measure = EncoderScores.of(metric).with_draws(draws)
+    return [MeanColumn(metric=metric.name, map_name=map_name, measure=measure) for map_name in metric.maps]
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class Emprt:
-    """The sanity check: relative change of a map's histogram entropy when the encoder loses its training."""
+class EmprtColumn:
+    """The sanity check eMPRT: the relative change of a map's histogram entropy when the encoder is randomised."""
 
     better: ClassVar[Direction] = "higher"
-    interval: ClassVar[str] = OVER_IMAGES
-    of: MapName = "uncertainty"
+    interval_note: ClassVar[str] = OVER_IMAGES
+    map_name: MapName = "uncertainty"
     randomise: Randomise = "quantus"
+    """The way in which the weights are randomised."""
 
     @property
     def title(self) -> str:
-        how = "" if self.randomise == "quantus" else f", {self.randomise}"
-        return f"eMPRT ({SIGNS[self.of]}{how})"
+        way = "" if self.randomise == "quantus" else f", {self.randomise}"
+        return f"eMPRT ({MAP_SIGNS[self.map_name]}{way})"
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
-        blank = replace(case.setting.network, randomise=self.randomise)
-        return (case.setting, replace(case.setting, network=blank))
+        """Return the setting of the line with the trained encoder, and with the randomised one."""
+        randomised = replace(case.setting.encoder_spec, randomise=self.randomise)
+        return (case.setting, replace(case.setting, encoder_spec=randomised))
 
-    def needs(self, case: Case) -> tuple[str, ...]:
-        return (f"resolved_entropy.{map_of(self.of, case)}",)
+    def score_names(self, case: Case) -> tuple[str, ...]:
+        """Return the name of the map's entropy."""
+        return (score_name("resolved_entropy", self.map_name, case.votes),)
 
-    def values(self, case: Case, found: Found) -> Tensor:
-        (name,) = self.needs(case)
-        trained, random = (scores(found(setting), name) for setting in self.settings(case))
-        return relative_change(trained, random)
+    def values(self, case: Case, rows_of: RowsOf) -> Tensor:
+        """Return the relative change of each image."""
+        (name,) = self.score_names(case)
+        trained, randomised = (scores_of_rows(rows_of(setting), name) for setting in self.settings(case))
+        return relative_change(trained, randomised)
 
-    def cell(self, case: Case, found: Found) -> Summary:
-        return summary(self.values(case, found))
-
-
-def scores(rows: Sequence[Row | None], name: str) -> Tensor:
-    """One score of each row, NaN where there is none."""
-    found = [float("nan") if row is None else row.scores.get(name, float("nan")) for row in rows]
-    return torch.tensor(found, dtype=torch.float64)
-
-
-def map_of(of: ScoredMap, case: Case) -> str:
-    """Return the name under which a row has scores of this map, for the votes of this case."""
-    return BINARY.get(of, of) if case.votes == "binary" else of
-
-
-def encoder_columns(metric: EncoderMetric, *, draws: int) -> list[Column]:
-    """Return a column for each map that an encoder metric judges; `draws` is for those metrics that draw."""
-    measure = EncoderScores.of(metric).with_draws(draws)
-    return [Mean(metric=metric.name, of=of, measure=measure) for of in metric.maps]
+    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+        """Return the mean of the relative change over images."""
+        return summary(self.values(case, rows_of))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class OverRuns:
-    """Another column's number, its mean and deviation over runs that differ in their seed."""
+class RunsColumn:
+    """The mean of another column's number over runs with different seeds, and its deviation."""
 
-    interval: ClassVar[str] = "After ± the deviation over runs."
+    interval_note: ClassVar[str] = "± is the standard deviation over runs."
     column: Column
     runs: int
 
@@ -187,22 +169,25 @@ class OverRuns:
         return self.column.better
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
-        return tuple(setting for one in self._runs(case) for setting in self.column.settings(one))
+        """Return the settings of every run."""
+        return tuple(setting for run in self._runs(case) for setting in self.column.settings(run))
 
-    def needs(self, case: Case) -> tuple[str, ...]:
-        return self.column.needs(case)
+    def score_names(self, case: Case) -> tuple[str, ...]:
+        """Return the names of the scores that the other column reads."""
+        return self.column.score_names(case)
 
-    def values(self, case: Case, found: Found) -> None:
-        return None
+    def values(self, case: Case, rows_of: RowsOf) -> None:
+        """Return None, because the number is a mean over runs and not over images."""
 
-    def cell(self, case: Case, found: Found) -> Summary:
-        runs = [self.column.cell(one, found) for one in self._runs(case)]
+    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+        """Return the mean of the runs' numbers and their deviation, or no number if a run has none."""
+        runs = [self.column.summarise(run, rows_of) for run in self._runs(case)]
         means = [run.mean for run in runs if run.mean is not None]
         images, undefined = min(run.images for run in runs), sum(run.undefined for run in runs)
         if len(means) < self.runs:
-            return NOTHING._replace(images=images, undefined=undefined)
-        over = summary(torch.tensor(means, dtype=torch.float64))
-        return over._replace(low=None, high=None, images=images, undefined=undefined)
+            return UNDEFINED._replace(images=images, undefined=undefined)
+        over_runs = summary(torch.tensor(means, dtype=torch.float64))
+        return over_runs._replace(low=None, high=None, images=images, undefined=undefined)
 
     def _runs(self, case: Case) -> list[Case]:
         seed = case.setting.seed

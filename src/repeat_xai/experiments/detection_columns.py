@@ -1,8 +1,7 @@
-"""Columns of a table that say how well maps or codes tell other images from those of a dataset."""
+"""Columns of a table that say how well maps or codes distinguish other images from those of a dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, final
 
@@ -10,128 +9,180 @@ import torch
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiments.columns import NOTHING, OVER_IMAGES, SIGNS, Case, Found, map_of, scores
+from repeat_xai.experiments.columns import MAP_SIGNS, OVER_IMAGES, UNDEFINED
 from repeat_xai.experiments.measures import Codes
+from repeat_xai.experiments.row_scores import Case, RowsOf, score_name, scores_of_rows
 from repeat_xai.experiments.settings import Setting
-from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.metrics import Summary
 from repeat_xai.metrics.detection import CODE_SCORES, bootstrap_interval, detect_poison, mixture, quality
 from repeat_xai.metrics.metric import Direction, MapName
 
 SHARES = tuple(share / 10 for share in range(9, 0, -1))
 """Shares of poisoned images that the paper reports."""
-Judge = Literal["auroc", "posterior", "aupr", "fpr95"]
-JUDGES: dict[Judge, tuple[str, Direction]] = {
+Criterion = Literal["auroc", "posterior", "aupr", "fpr95"]
+CRITERIA: dict[Criterion, tuple[str, Direction]] = {
     "auroc": ("AUROC", "higher"),
     "posterior": ("AUROC of the mixture", "higher"),
     "aupr": ("AUPR", "higher"),
     "fpr95": ("FPR at 95 %", "lower"),
 }
+"""The title of each criterion of detection, and which of its values are better."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Detection:
-    """How well an image's aggregated map, or its code by a baseline, tells another dataset from this one."""
+class DetectionColumn:
+    """A column that says how well the aggregate of a map distinguishes another dataset's images from this one's."""
 
-    interval: ClassVar[str] = OVER_IMAGES
+    interval_note: ClassVar[str] = OVER_IMAGES
     against: str
-    by: Judge = "auroc"
-    of: MapName = "uncertainty"
+    """The other dataset."""
+    criterion: Criterion = "auroc"
+    map_name: MapName = "uncertainty"
     aggregate: str = "mean"
-    baseline: str | None = None
-    """Judge the codes alone, by this, against the first half of the dataset."""
+    """The name of the function that turns a map into one number."""
 
     @property
     def title(self) -> str:
-        what = SIGNS[self.of] if self.baseline is None else f"codes, {self.baseline}"
-        return f"{JUDGES[self.by][0]} against {self.against} ({what})"
+        return f"{CRITERIA[self.criterion][0]} against {self.against} ({MAP_SIGNS[self.map_name]})"
 
     @property
     def better(self) -> Direction:
-        return JUDGES[self.by][1]
+        return CRITERIA[self.criterion][1]
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
-        known = case.setting if self.baseline is None else replace(case.setting, measure=Codes())
-        return (known, replace(known, dataset=self.against))
+        """Return the setting of the line with its own dataset, and with the other one."""
+        return (case.setting, replace(case.setting, dataset=self.against))
 
-    def needs(self, case: Case) -> tuple[str, ...]:
-        return (f"{self.aggregate}.{map_of(self.of, case)}",) if self.baseline is None else ()
+    def score_names(self, case: Case) -> tuple[str, ...]:
+        """Return the name of the map's aggregate."""
+        return (score_name(self.aggregate, self.map_name, case.votes),)
 
-    def values(self, case: Case, found: Found) -> None:
-        return None
+    def values(self, case: Case, rows_of: RowsOf) -> None:
+        """Return None, because the number is about all images together."""
 
-    def cell(self, case: Case, found: Found) -> Summary:
-        try:
-            known, unknown = self.scores(case, found)
-        except ConfigurationError:  # too few codes to judge others by
-            return NOTHING
-        undefined = int((~known.isfinite()).sum() + (~unknown.isfinite()).sum())
-        if self.baseline is not None:
-            undefined += sum(row is None for setting in self.settings(case) for row in found(setting))
-        known, unknown = known[known.isfinite()], unknown[unknown.isfinite()]
-        if not len(known) or not len(unknown):
-            return NOTHING._replace(undefined=undefined)
-        if self.by == "posterior":
-            try:
-                split = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
-            except ConfigurationError:
-                return NOTHING._replace(images=len(known) + len(unknown), undefined=undefined)
-            known, unknown = split.log_odds(known), split.log_odds(unknown)
-        judge = "auroc" if self.by == "posterior" else self.by
-        value = getattr(quality(known, unknown), judge)
-        low, high = bootstrap_interval(known, unknown, judge, seed=case.setting.seed)
-        return Summary(value, None, low, high, len(known) + len(unknown), undefined)
+    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+        """Return the criterion with its bootstrap interval; images without a score are left out and counted."""
+        return _judge(*self.scores(case, rows_of), self.criterion, seed=case.setting.seed)
 
-    def scores(self, case: Case, found: Found) -> tuple[Tensor, Tensor]:
-        """Of the known images and of the others."""
-        rows = [found(setting) for setting in self.settings(case)]
-        if self.baseline is None:
-            (name,) = self.needs(case)
-            known, unknown = (scores(some, name) for some in rows)
-            return known, unknown
-        reference, *others = _codes(rows)
-        judge = CODE_SCORES[self.baseline]
-        half = len(reference) // 2
-        first, rest = reference[:half], reference[half:]
-        return judge(rest, first), judge(others[0], first)
-
-
-def _codes(sets: Sequence[Sequence[Row | None]]) -> list[Tensor]:
-    return [torch.tensor([row.code for row in rows if row is not None], dtype=torch.float64) for rows in sets]
+    def scores(self, case: Case, rows_of: RowsOf) -> tuple[Tensor, Tensor]:
+        """Return the scores of the images of the dataset, and of those of the other dataset."""
+        (name,) = self.score_names(case)
+        known, unknown = (scores_of_rows(rows_of(setting), name) for setting in self.settings(case))
+        return known, unknown
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Poison:
-    """How well an image's aggregated map tells poisoned images from clean ones, so many of them being poisoned."""
+class CodeDetectionColumn:
+    """A column that says how well codes alone, without any map, distinguish another dataset's images from this one's.
+
+    The first half of the dataset is the reference that all other codes are compared with.
+    """
 
     better: ClassVar[Direction] = "higher"
-    interval: ClassVar[str] = "In brackets 95 % of the draws of which images are poisoned."
+    interval_note: ClassVar[str] = OVER_IMAGES
     against: str
+    """The other dataset."""
+    code_score: str
+    """The name of the function that scores how unusual a code is."""
+
+    @property
+    def title(self) -> str:
+        return f"AUROC against {self.against} (codes, {self.code_score})"
+
+    def settings(self, case: Case) -> tuple[Setting, ...]:
+        """Return the settings of the codes of both datasets."""
+        known = replace(case.setting, measure=Codes())
+        return (known, replace(known, dataset=self.against))
+
+    def score_names(self, case: Case) -> tuple[str, ...]:
+        """Return no names, because the rows hold codes and no scores of maps."""
+        return ()
+
+    def values(self, case: Case, rows_of: RowsOf) -> None:
+        """Return None, because the number is about all images together."""
+
+    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+        """Return AUROC with its bootstrap interval, or no number if there are too few codes to compare with."""
+        try:
+            known, unknown = self.scores(case, rows_of)
+        except ConfigurationError:
+            return UNDEFINED
+        failed = sum(row is None for setting in self.settings(case) for row in rows_of(setting))
+        return _judge(known, unknown, "auroc", seed=case.setting.seed, failed=failed)
+
+    def scores(self, case: Case, rows_of: RowsOf) -> tuple[Tensor, Tensor]:
+        """Return the scores of the second half of the dataset, and of the images of the other dataset."""
+        codes, others = (
+            torch.tensor([row.code for row in rows_of(setting) if row is not None], dtype=torch.float64)
+            for setting in self.settings(case)
+        )
+        score = CODE_SCORES[self.code_score]
+        half = len(codes) // 2
+        reference, known = codes[:half], codes[half:]
+        return score(known, reference), score(others, reference)
+
+
+def _judge(known: Tensor, unknown: Tensor, criterion: Criterion, *, seed: int, failed: int = 0) -> Summary:
+    """Return how well scores distinguish unknown images from known ones, with its bootstrap interval.
+
+    Images without a finite score are left out. They count as undefined, and so do the `failed` images that have no
+    score at all.
+    """
+    undefined = failed + int((~known.isfinite()).sum() + (~unknown.isfinite()).sum())
+    known, unknown = known[known.isfinite()], unknown[unknown.isfinite()]
+    if not len(known) or not len(unknown):
+        return UNDEFINED._replace(undefined=undefined)
+    if criterion == "posterior":
+        try:
+            split = mixture(torch.cat((known, unknown)), seed=seed)
+        except ConfigurationError:  # there are too few images for a mixture
+            return UNDEFINED._replace(images=len(known) + len(unknown), undefined=undefined)
+        known, unknown = split.log_odds(known), split.log_odds(unknown)
+    measured = "auroc" if criterion == "posterior" else criterion
+    value = getattr(quality(known, unknown), measured)
+    low, high = bootstrap_interval(known, unknown, measured, seed=seed)
+    return Summary(value, None, low, high, len(known) + len(unknown), undefined)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PoisonColumn:
+    """A column that says how well the mean of the line's map distinguishes poisoned images from clean ones."""
+
+    better: ClassVar[Direction] = "higher"
+    interval_note: ClassVar[str] = "Brackets hold 95 % of the draws of which images are poisoned."
+    against: str
+    """The poisoned dataset."""
     share: float
+    """Share of the images that are poisoned."""
 
     @property
     def title(self) -> str:
         return f"{self.share:.0%}"
 
     def settings(self, case: Case) -> tuple[Setting, ...]:
+        """Return the setting of the line with the clean images, and with the poisoned ones."""
         return (case.setting, replace(case.setting, dataset=self.against))
 
-    def needs(self, case: Case) -> tuple[str, ...]:
-        return (f"mean.{map_of(case.of, case)}",)
+    def score_names(self, case: Case) -> tuple[str, ...]:
+        """Return the name of the map's mean."""
+        return (score_name("mean", case.map_name, case.votes),)
 
-    def values(self, case: Case, found: Found) -> None:
-        return None
+    def values(self, case: Case, rows_of: RowsOf) -> None:
+        """Return None, because the number is about all images together."""
 
-    def cell(self, case: Case, found: Found) -> Summary:
-        (name,) = self.needs(case)
-        clean, poisoned = (scores(found(setting), name) for setting in self.settings(case))
+    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+        """Return AUROC of the mixture's posterior over several draws of which images are poisoned."""
+        (name,) = self.score_names(case)
+        clean, poisoned = (scores_of_rows(rows_of(setting), name) for setting in self.settings(case))
         if len(clean) != len(poisoned):
-            raise ConfigurationError(f"{self.against} has not the same images as {case.setting.dataset}")
-        there = clean.isfinite() & poisoned.isfinite()
+            raise ConfigurationError(f"{self.against} and {case.setting.dataset} do not have the same images")
+        defined = clean.isfinite() & poisoned.isfinite()
         try:
-            told = detect_poison(clean[there], poisoned[there], share=self.share, seed=case.setting.seed).posterior
-        except ConfigurationError:
-            told = NOTHING._replace(images=int(there.sum()))
-        return told._replace(undefined=int((~there).sum()))
+            detection = detect_poison(clean[defined], poisoned[defined], share=self.share, seed=case.setting.seed)
+            posterior = detection.posterior
+        except ConfigurationError:  # there are too few images for a mixture
+            posterior = UNDEFINED._replace(images=int(defined.sum()))
+        return posterior._replace(undefined=int((~defined).sum()))

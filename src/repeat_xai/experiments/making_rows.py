@@ -1,18 +1,16 @@
-"""Settings × images → rows in a store: only what is missing is made, and what is made is kept.
-
-An executor makes rows of work; here it is found out what work there is, and rows are written as they come.
-"""
+"""Functions that find out which rows a store lacks, let an executor make them, and store them as they come."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from repeat_xai.errors import OutputError
 from repeat_xai.experiments.executors.executor import Executor, Work
-from repeat_xai.experiments.measures import MapScores
+from repeat_xai.experiments.map_scores import MapScores
+from repeat_xai.experiments.row_scores import RowsOf
 from repeat_xai.experiments.settings import Setting
 from repeat_xai.experiments.store.map_store import MapStore, NoMapsError
 from repeat_xai.experiments.store.row_schema import DamagedError, Row
@@ -20,7 +18,7 @@ from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
 
 SECONDS_PER_FILE = 5.0
-"""Seconds between two files, and of work in rows that are not written yet: what is lost if the run is killed."""
+"""Seconds between two files, and seconds of work in the rows of a file. A run that is killed loses no more work."""
 FILES_BETWEEN_MERGES = 16
 """Number of files that are written between two merges."""
 
@@ -33,30 +31,35 @@ class EstimatedCost(NamedTuple):
     seconds: float
 
 
-def missing(
-    settings: Mapping[Setting, Collection[str]], numbers: Mapping[str, Sequence[int]], store: RowStore, worker: Worker
+def missing_work(
+    score_names: Mapping[Setting, Collection[str]],
+    numbers: Mapping[str, Sequence[int]],
+    store: RowStore,
+    worker: Worker,
 ) -> list[Work]:
-    """Return the work that is left: images of a setting whose row is not stored, failed, or lacks a score or its maps.
+    """Return the work that is left: the images of each setting whose row is not stored, failed, or is incomplete.
 
-    `settings` gives the names of the scores that are wanted of each setting. Maps are looked at where they are to be
-    kept; a row whose maps are damaged is made again, and a warning says so.
+    A row is incomplete if it lacks one of the setting's `score_names`, or if maps are kept and those of the row are
+    missing or damaged. A warning names damaged maps.
     """
-    done = store.score_names()
-    kept = worker.maps if worker.maps is not None and worker.maps.writable else None
+    stored_names = store.score_names()
+    kept_maps = worker.maps if worker.maps is not None and worker.maps.writable else None
     work = []
-    for setting, scores in settings.items():
-        wanted = numbers[setting.dataset][: setting.first]
-        maps = kept if isinstance(setting.measure, MapScores) else None
-        keys = zip(wanted, worker.keys(setting, wanted), strict=True)
-        rows = ((number, key, done.get(key)) for number, key in keys)
-        left = [n for n, key, names in rows if names is None or not names.issuperset(scores) or not _whole(maps, key)]
+    for setting, wanted_names in score_names.items():
+        wanted = numbers[setting.dataset][: setting.max_images]
+        maps = kept_maps if isinstance(setting.measure, MapScores) else None
+        left = []
+        for number, key in zip(wanted, worker.keys(setting, wanted), strict=True):
+            names = stored_names.get(key)
+            if names is None or not names.issuperset(wanted_names) or not _has_maps(maps, key):
+                left.append(number)
         if left:
             work.append(Work(setting, left))
     return work
 
 
-def _whole(maps: MapStore | None, key: str) -> bool:
-    """Say whether the maps of a row are stored and undamaged, where maps are kept at all."""
+def _has_maps(maps: MapStore | None, key: str) -> bool:
+    """Return whether the maps of a row are stored and undamaged; always true if no maps are kept."""
     try:
         if maps is not None:
             maps.read(key)
@@ -68,49 +71,52 @@ def _whole(maps: MapStore | None, key: str) -> bool:
     return True
 
 
-def run(work: Iterable[Work], store: RowStore, executor: Executor) -> Iterator[Row]:
-    """Do the work, and tell of each row; all told of are written when this ends, however it does."""
-    waiting: list[Row] = []
+def make_rows(work: Iterable[Work], store: RowStore, executor: Executor) -> Iterator[Row]:
+    """Yield each row as it is made, and store it; every row that was yielded is stored, also after an interruption."""
+    unwritten: list[Row] = []
     last, files = time.monotonic(), 0
     rows = executor.rows(work)
     try:
         for row in rows:
-            waiting.append(row)
+            unwritten.append(row)
             yield row
-            if time.monotonic() - last > SECONDS_PER_FILE or sum(row.seconds for row in waiting) > SECONDS_PER_FILE:
-                store.add(waiting)
-                waiting, last, files = [], time.monotonic(), files + 1
+            if time.monotonic() - last > SECONDS_PER_FILE or sum(row.seconds for row in unwritten) > SECONDS_PER_FILE:
+                store.add(unwritten)
+                unwritten, last, files = [], time.monotonic(), files + 1
                 if files % FILES_BETWEEN_MERGES == 0:
-                    _tidy(store)
+                    _merge_files(store)
     finally:
         try:
-            store.add(waiting)
+            store.add(unwritten)
         finally:
             if isinstance(rows, Generator):
                 rows.close()
-    _tidy(store, at_the_end=True)
+    _merge_files(store, compact=True)
 
 
-def _tidy(store: RowStore, *, at_the_end: bool = False) -> None:
-    """Merge files and, at the end, remove rows that are there twice; where that fails, rows are kept as they are."""
+def _merge_files(store: RowStore, *, compact: bool = False) -> None:
+    """Merge files and, with `compact`, remove rows that are stored twice; leave all rows as they are if that fails."""
     try:
         store.merge()
-        if at_the_end:
+        if compact:
             store.compact()
     except DamagedError:
-        return  # whoever reads the rows is told which file it is
+        return  # the error appears again, with the name of the file, when the rows are read
     except OutputError as error:
         warnings.warn(f"rows are kept but not merged: {error}", stacklevel=2)
 
 
-def results(
+def stored_rows(
     settings: Iterable[Setting], numbers: Mapping[str, Sequence[int]], store: RowStore, worker: Worker
-) -> Callable[[Setting], list[Row | None]]:
-    """What the store holds of these settings: rows in the order of the images, None where one failed or is missing."""
-    keys = {setting: worker.keys(setting, numbers[setting.dataset][: setting.first]) for setting in settings}
-    rows = store.rows({key for some in keys.values() for key in some})
-    whole = {key: row for key, row in rows.items() if row.failure is None}
-    return lambda setting: [whole.get(key) for key in keys[setting]]
+) -> RowsOf:
+    """Read the rows of these settings, and return a function that gives those of each setting.
+
+    The function returns rows in the order of the images, and None for an image that failed or has no row.
+    """
+    keys = {setting: worker.keys(setting, numbers[setting.dataset][: setting.max_images]) for setting in settings}
+    rows = store.rows({key for keys_of_setting in keys.values() for key in keys_of_setting})
+    measured = {key: row for key, row in rows.items() if row.failure is None}
+    return lambda setting: [measured.get(key) for key in keys[setting]]
 
 
 def split_first_images(work: Sequence[Work]) -> tuple[list[Work], list[Work]]:

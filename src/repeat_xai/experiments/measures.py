@@ -1,26 +1,22 @@
-"""Measures turn an explained image, or its code, into the numbers of a row.
+"""Measures turn an image, its maps or its code into the numbers of a row.
 
-MapScores       every metric of its maps, for importance and uncertainty and for weighted and binary votes
-Codes           its code, for detection by codes alone
+MapScores       every metric of the image's maps; it has a module of its own, `map_scores`
+Codes           the image's code, for detection by codes alone
 EncoderScores   one metric of the encoder and the method, such as robustness
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 
 from repeat_xai.encoders.calls import metering
-from repeat_xai.errors import ConfigurationError, RepeatError
+from repeat_xai.errors import RepeatError
 from repeat_xai.methods.base import Method
-from repeat_xai.metrics import EncoderMetric, EncoderScore, map_metrics
-from repeat_xai.metrics.detection import AGGREGATES
-from repeat_xai.metrics.emprt import resolved_entropy
+from repeat_xai.metrics import EncoderMetric, EncoderScore
 from repeat_xai.types import Encoder, Explanation, Image, Task
 
 if TYPE_CHECKING:
@@ -34,15 +30,19 @@ class Measured:
     """The numbers of one image, or the reason why there are none."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
+    """Values of metrics, by `METRIC.MAP`."""
     code: tuple[float, ...] = ()
     calls: int = 0
+    """Number of encoder calls."""
     seconds: float = 0.0
     failure: str | None = None
+    """The reason why the image could not be measured; None if it was."""
     explanation: Explanation | None = None
+    """The explanation whose maps were scored, so that the maps can be stored."""
 
 
 class Subject(NamedTuple):
-    """The tag of a task: the image's number in its dataset, and what is known of the image."""
+    """The tag of a task: the image's number in its dataset, and what is known about the image."""
 
     number: int
     segmentation: Bool[Tensor, "height width"] | None = None
@@ -53,7 +53,7 @@ class Subject(NamedTuple):
 
 @runtime_checkable
 class Measure(Protocol):
-    """A way to measure images."""
+    """A way to measure images, which decides what numbers a row holds."""
 
     explains: ClassVar[bool]
     """Whether its numbers depend on the method."""
@@ -66,7 +66,7 @@ class Measure(Protocol):
 
 
 def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) -> Iterator[tuple[Subject, Measured]]:
-    """Yield the numbers of tasks that are measured one after the other; an image that fails does so alone."""
+    """Yield the numbers of tasks that are measured one after the other, with a failure for each image that fails."""
     for task in tasks:
         if isinstance(task.image, Image):
             try:
@@ -74,11 +74,11 @@ def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) ->
             except RepeatError as error:
                 yield task.tag, Measured(failure=str(error))
         else:
-            yield task.tag, _without_image(task.tag, task.image)
+            yield task.tag, measured_without_image(task.tag, task.image)
 
 
-def _without_image(subject: Subject, error: RepeatError | None) -> Measured:
-    """Return what is known of a subject that has no image to explain."""
+def measured_without_image(subject: Subject, error: RepeatError | None) -> Measured:
+    """Return the numbers of a subject without an image: why it failed, or the numbers that are known already."""
     if error is not None:
         return Measured(failure=str(error))
     assert subject.measured is not None
@@ -87,55 +87,8 @@ def _without_image(subject: Subject, error: RepeatError | None) -> Measured:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MapScores:
-    """Every metric of the image's maps."""
-
-    explains: ClassVar[bool] = True
-
-    def __call__(
-        self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[Subject, Measured]]:
-        for answer in method.answers(encoder, tasks, seed=seed):
-            subject, result = answer.task.tag, answer.result
-            if isinstance(result, Explanation):
-                scores = score_maps(result.maps, subject.segmentation)
-                measured = Measured(scores=scores, calls=answer.calls, seconds=answer.seconds, explanation=result)
-            else:
-                measured = _without_image(subject, result)
-            yield subject, measured
-
-
-def score_maps(stored: Mapping[str, Tensor], segmentation: Bool[Tensor, "height width"] | None) -> dict[str, float]:
-    """Return the value of every metric and aggregate on every map, as `METRIC.MAP`.
-
-    `vote_share` and `vote_variance` are importance and uncertainty with binary votes of the same repeats. A value that
-    is undefined is NaN, and not left out, so that a row shows which metrics were known when it was made.
-    """
-    maps = dict(stored)
-    if (share := stored.get("vote_share")) is not None:
-        maps["vote_variance"] = share * (1 - share)
-    metrics = map_metrics()
-    names = [*metrics, "resolved_entropy", *AGGREGATES]
-    undefined = {f"{name}.{kind}": math.nan for name in names for kind in ("importance", "uncertainty", *maps)}
-    stack = torch.stack(list(maps.values()))
-    columns = {name: metric(stack) for name, metric in metrics.items() if metric.needs == "map"}
-    columns["resolved_entropy"] = resolved_entropy(stack)
-    columns |= {name: aggregate(stack) for name, aggregate in AGGREGATES.items()}
-    for metric in metrics.values():
-        if segmentation is not None and metric.needs == "segmentation":
-            with suppress(ConfigurationError):  # the maps may have fewer pixels than the metric counts
-                columns[metric.name] = metric(stack, segmentation.expand_as(stack))
-    return undefined | {
-        f"{name}.{kind}": value
-        for name, column in columns.items()
-        for kind, value in zip(maps, column.tolist(), strict=True)
-    }
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
 class Codes:
-    """The image's code."""
+    """Takes the code of each image as its numbers; no method runs."""
 
     explains: ClassVar[bool] = False
 
@@ -148,8 +101,8 @@ class Codes:
             with metering() as meter, torch.inference_mode():
                 code = encoder(image.pixels[None].to(encoder.device, encoder.dtype))[0].double()
             if not code.isfinite().all():
-                why = f"{encoder.name}: returns NaN or infinite codes; check its weights and precision"
-                return Measured(failure=why)
+                reason = f"{encoder.name}: returns NaN or infinite codes; check its weights and precision"
+                return Measured(failure=reason)
             return Measured(code=tuple(code.tolist()), calls=1, seconds=meter.seconds)
 
         return measure_each(tasks, measure)
@@ -158,7 +111,7 @@ class Codes:
 @final
 @dataclass(frozen=True, kw_only=True)
 class EncoderScores:
-    """The values of one metric of the encoder and the method."""
+    """Measures the method on the encoder by one metric, image by image."""
 
     explains: ClassVar[bool] = True
 

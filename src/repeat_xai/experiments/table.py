@@ -1,4 +1,4 @@
-"""Rows → a table: a line for each encoder and method, a number with its interval for each column."""
+"""Sheets and tables: a line for each encoder and method, and for each column a number with its interval."""
 
 from __future__ import annotations
 
@@ -7,138 +7,153 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiments.columns import NOTHING, Case, Column, Found
-from repeat_xai.experiments.settings import Network, Setting
+from repeat_xai.experiments.columns import UNDEFINED, Column
+from repeat_xai.experiments.row_scores import Case, RowsOf
+from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.votes import Votes
 from repeat_xai.metrics import Comparison, Summary, compare_with_baseline
-from repeat_xai.metrics.metric import Direction
+from repeat_xai.metrics.metric import MAP_NAMES, Direction
 
 
 class Cell(NamedTuple):
-    """A number, and how it compares with the baseline's."""
+    """A number of a table, how it compares with the baseline's, and what the paper prints in its place."""
 
     summary: Summary
     comparison: Comparison | None = None
     printed: float | None = None
-    """What the paper prints there."""
+    """The paper's number, where there is one."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Titles and numbers."""
+    """A filled table: titles, numbers, and notes for its reader."""
 
     title: str
     notes: tuple[str, ...]
-    """What a reader must know to read it."""
+    """Sentences that a reader needs to understand the numbers."""
     columns: tuple[str, ...]
+    """Titles of the columns."""
     better: tuple[Direction, ...]
+    """Whether higher or lower numbers are better, for each column."""
     lines: Mapping[tuple[str, str], tuple[Cell, ...]]
-    """By encoder and method."""
+    """The cells of each line, by encoder and method."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A method under a name, and which of its votes are read."""
+    """A line of a table, which is repeated for each encoder: a method with its label, and the votes that are read."""
 
     label: str
     method: Method
     votes: Votes = "weighted"
 
 
-def lines_of(methods: Mapping[str, Method]) -> list[Line]:
-    """A line a method; REPEAT also has one with binary votes, of the same repeats."""
-    found = []
+def lines_of_methods(methods: Mapping[str, Method]) -> list[Line]:
+    """Return a line for each method, and for REPEAT a second one with the binary votes of the same repeats."""
+    lines = []
     for label, method in methods.items():
-        found.append(Line(label=label, method=method))
+        lines.append(Line(label=label, method=method))
         if isinstance(method, Repeat) and method.votes == "weighted":
-            found.append(Line(label=f"{label}, binary votes", method=method, votes="binary"))
-    return found
+            lines.append(Line(label=f"{label}, binary votes", method=method, votes="binary"))
+    return lines
 
 
-def distinct(networks: Sequence[Network]) -> None:
-    """Refuse encoders that a table would call the same."""
-    labels = [network.label for network in networks]
+def expect_distinct_labels(specs: Sequence[EncoderSpec]) -> None:
+    """Refuse encoders that have the same label in a table."""
+    labels = [spec.label for spec in specs]
     for label in labels:
         if labels.count(label) > 1:
             raise ConfigurationError(f"two encoders are called {label} in the table; run them one at a time")
 
 
-def cases(base: Setting, networks: Iterable[Network], lines: Sequence[Line]) -> dict[tuple[str, str], Case]:
-    """Every line under every encoder."""
+def cases_of(base: Setting, specs: Iterable[EncoderSpec], lines: Sequence[Line]) -> dict[tuple[str, str], Case]:
+    """Return the case of every line with every encoder, by the labels of encoder and line."""
     return {
-        (network.label, line.label): Case(replace(base, network=network, method=line.method), line.votes)
-        for network in networks
+        (spec.label, line.label): Case(replace(base, encoder_spec=spec, method=line.method), line.votes)
+        for spec in specs
         for line in lines
+    }
+
+
+def one_line_per_map(cases: Mapping[tuple[str, str], Case]) -> dict[tuple[str, str], Case]:
+    """Return every case twice: for a line about importance, and for a line about uncertainty."""
+    return {
+        (encoder, f"{label}, {map_name}"): case._replace(map_name=map_name)
+        for (encoder, label), case in cases.items()
+        for map_name in MAP_NAMES
     }
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sheet:
-    """A table yet to be filled: its lines, its columns, and so the settings it needs."""
+    """A table that is still to be filled: its lines and columns, which together say which rows it needs."""
 
     name: str
-    """Of its files."""
+    """Name of its files, without a suffix."""
     title: str
     notes: tuple[str, ...] = ()
     cases: Mapping[tuple[str, str], Case]
+    """The content of each line, by the labels of encoder and line."""
     columns: Sequence[Column]
     baseline: str | None = None
     """The method that the others are compared with, image by image."""
     printed: Mapping[tuple[str, str], Sequence[float | None]] = field(default_factory=dict)
-    """What the paper prints, line by line."""
+    """The numbers that the paper prints, line by line."""
 
     @property
     def settings(self) -> list[Setting]:
-        """Each once, those of one encoder together."""
-        found = {s: None for case in self.cases.values() for column in self.columns for s in column.settings(case)}
-        order = list(dict.fromkeys(setting.network for setting in found))
-        return sorted(found, key=lambda setting: order.index(setting.network))
+        """The settings whose rows the table needs, each once, with those of one encoder together."""
+        settings = {s: None for case in self.cases.values() for column in self.columns for s in column.settings(case)}
+        order = list(dict.fromkeys(setting.encoder_spec for setting in settings))
+        return sorted(settings, key=lambda setting: order.index(setting.encoder_spec))
 
     @property
-    def needs(self) -> dict[Setting, set[str]]:
+    def score_names(self) -> dict[Setting, set[str]]:
         """The settings, each with the names of the scores that its rows must have."""
-        needs: dict[Setting, set[str]] = {setting: set() for setting in self.settings}
+        names: dict[Setting, set[str]] = {setting: set() for setting in self.settings}
         for case in self.cases.values():
             for column in self.columns:
                 for setting in column.settings(case):
-                    needs[setting].update(column.needs(case))
-        return needs
+                    names[setting].update(column.score_names(case))
+        return names
 
-    def table(self, found: Found) -> Table:
-        """Filled."""
+    def table(self, rows_of: RowsOf) -> Table:
+        """Return the table, with every number computed from the rows."""
         lines = {
-            labels: tuple(Cell(NOTHING, printed=value) for value in values)
+            labels: tuple(Cell(UNDEFINED, printed=value) for value in values)
             for labels, values in self.printed.items()
             if labels not in self.cases
         }
-        beside_baseline = {encoder: self._compared(encoder, found) for encoder, _ in self.cases}
+        comparisons = {encoder: self._comparisons(encoder, rows_of) for encoder, _ in self.cases}
         for (encoder, label), case in self.cases.items():
             printed = self.printed.get((encoder, label), [None] * len(self.columns))
             lines[encoder, label] = tuple(
-                Cell(column.cell(case, found), beside.get(label), value)
-                for column, beside, value in zip(self.columns, beside_baseline[encoder], printed, strict=True)
+                Cell(column.summarise(case, rows_of), by_label.get(label), value)
+                for column, by_label, value in zip(self.columns, comparisons[encoder], printed, strict=True)
             )
-        intervals = dict.fromkeys(column.interval for column in self.columns)
+        interval_notes = dict.fromkeys(column.interval_note for column in self.columns)
         return Table(
             title=self.title,
-            notes=(*self.notes, *intervals),
+            notes=(*self.notes, *interval_notes),
             columns=tuple(column.title for column in self.columns),
             better=tuple(column.better for column in self.columns),
             lines=lines,
         )
 
-    def _compared(self, encoder: str, found: Found) -> list[Mapping[str, Comparison]]:
-        """Column by column, every method of an encoder with the baseline."""
-        mine = {label: case for (of, label), case in self.cases.items() if of == encoder}
-        beside: list[Mapping[str, Comparison]] = []
+    def _comparisons(self, encoder: str, rows_of: RowsOf) -> list[Mapping[str, Comparison]]:
+        """Return for each column how every method on an encoder compares with the baseline, by the line's label."""
+        cases = {label: case for (name, label), case in self.cases.items() if name == encoder}
+        comparisons: list[Mapping[str, Comparison]] = []
         for column in self.columns:
-            values = {label: column.values(case, found) for label, case in mine.items()} if self.baseline else {}
+            values = {label: column.values(case, rows_of) for label, case in cases.items()} if self.baseline else {}
             known = {label: value for label, value in values.items() if value is not None}
-            several = self.baseline is not None and self.baseline in known and len(known) > 1
-            beside.append(compare_with_baseline(known, baseline=self.baseline) if several and self.baseline else {})
-        return beside
+            if self.baseline is not None and self.baseline in known and len(known) > 1:
+                comparisons.append(compare_with_baseline(known, baseline=self.baseline))
+            else:
+                comparisons.append({})
+        return comparisons

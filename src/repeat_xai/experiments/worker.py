@@ -15,8 +15,9 @@ from repeat_xai.data.dataset import Dataset
 from repeat_xai.data.images import load_image, segmentation_to_image
 from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
-from repeat_xai.experiments.measures import MapScores, Measured, Subject, score_maps
-from repeat_xai.experiments.settings import Network, Setting, key_of
+from repeat_xai.experiments.map_scores import MapScores, score_maps
+from repeat_xai.experiments.measures import Measured, Subject
+from repeat_xai.experiments.settings import EncoderSpec, Setting, key_of
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.types import Encoder, Task
@@ -36,14 +37,14 @@ class Worker:
         maps: MapStore | None = None,
     ) -> None:
         self.device, self.root, self.download, self.check, self.maps = device, root, download, check, maps
-        self._encoders: dict[Network, Encoder] = {}
+        self._encoders: dict[EncoderSpec, Encoder] = {}
         self._datasets: dict[str, Dataset] = {}
 
-    def encoder(self, network: Network) -> Encoder:
+    def encoder(self, spec: EncoderSpec) -> Encoder:
         """Return an encoder, which is loaded when first needed."""
-        if network not in self._encoders:
-            self._encoders[network] = network.load(self.device)
-        return self._encoders[network]
+        if spec not in self._encoders:
+            self._encoders[spec] = spec.load(self.device)
+        return self._encoders[spec]
 
     def dataset(self, name: str) -> Dataset:
         """Return a dataset, which is opened when first needed."""
@@ -54,12 +55,12 @@ class Worker:
     def keys(self, setting: Setting, numbers: Sequence[int]) -> list[str]:
         """Return the keys of the rows of these images."""
         dataset = self.dataset(setting.dataset)
-        description = setting.describe(dataset, self.encoder(setting.network))
+        description = setting.describe(dataset, self.encoder(setting.encoder_spec))
         return [key_of(description, dataset.keys[number]) for number in numbers]
 
     def failed_row(self, setting: Setting, number: int, reason: str) -> Row:
         """Return the row of an image that could not be measured."""
-        description = setting.describe(self.dataset(setting.dataset), self.encoder(setting.network))
+        description = setting.describe(self.dataset(setting.dataset), self.encoder(setting.encoder_spec))
         return self._row(setting, description, number, Measured(failure=reason))
 
     def rows(self, setting: Setting, numbers: Sequence[int]) -> Iterator[Row]:
@@ -68,7 +69,7 @@ class Worker:
 
     def numbered_rows(self, setting: Setting, numbers: Sequence[int]) -> Iterator[tuple[int, Row]]:
         """Yield each image's number and row, in order."""
-        dataset, encoder = self.dataset(setting.dataset), self.encoder(setting.network)
+        dataset, encoder = self.dataset(setting.dataset), self.encoder(setting.encoder_spec)
         description = setting.describe(dataset, encoder)
         tasks = (self._task(setting, description, number) for number in numbers)
         for subject, measured in setting.measure(encoder, setting.method, tasks, seed=setting.seed):
@@ -83,7 +84,7 @@ class Worker:
 
     def _task(self, setting: Setting, description: dict[str, Any], number: int) -> Task:
         """Return the task for one image: the image to explain, the error if it cannot be read, or its known scores."""
-        dataset, encoder = self.dataset(setting.dataset), self.encoder(setting.network)
+        dataset, encoder = self.dataset(setting.dataset), self.encoder(setting.encoder_spec)
         try:
             sample = dataset[number]
             image = load_image(sample.picture, encoder, protocol=setting.protocol, name=dataset.keys[number])

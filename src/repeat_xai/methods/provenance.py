@@ -92,6 +92,7 @@ def _circumstances(encoder: Encoder, image: Image) -> dict[str, Any]:
             "size": list(image.photo.size),
             "box": list(image.photo.box),
             "input_size": list(image.pixels.shape[1:]),
+            "contrast": image.pixels.flatten(1).std(1).mean().item(),
         },
         "device": f"{encoder.device} ({device})",
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -99,28 +100,28 @@ def _circumstances(encoder: Encoder, image: Image) -> dict[str, Any]:
     }
 
 
-def configuration(thing: object) -> Any:
+def configuration(value: object) -> Any:
     """Return a configuration as plain JSON: its class name with its fields, and images and tensors by their digest.
 
     Fields that do not change a result, such as the number of copies per batch, are left out.
     """
-    if isinstance(thing, Image):
-        how = thing.preprocessing
-        return {"sha256": thing.photo.digest, "preprocessing": "none" if how is None else dataclasses.asdict(how)}
-    if isinstance(thing, TorchEncoder | OnnxEncoder):
-        return {"name": thing.name, "weights": thing.weights, "pool": thing.pool}
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        fields = {f.name: configuration(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.compare}
-        return {"name": type(thing).__name__} | fields
-    if isinstance(thing, tuple | list):
-        return [configuration(part) for part in thing]
-    if isinstance(thing, Mapping):
-        return {str(name): configuration(part) for name, part in thing.items()}
-    if isinstance(thing, Tensor):
-        content = thing.detach().cpu().contiguous().numpy().tobytes()
-        return {"sha256": hashlib.sha256(content).hexdigest(), "shape": list(thing.shape)}
-    if thing is None or isinstance(thing, bool | str):
-        return thing
-    if isinstance(thing, Real):
-        return int(thing) if isinstance(thing, Integral) else float(thing)
-    return getattr(thing, "__qualname__", type(thing).__qualname__)
+    if isinstance(value, Image):
+        how = value.preprocessing
+        return {"sha256": value.photo.digest, "preprocessing": "none" if how is None else dataclasses.asdict(how)}
+    if isinstance(value, TorchEncoder | OnnxEncoder):
+        return {"name": value.name, "weights": value.weights, "pool": value.pool}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: configuration(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
+        return {"name": type(value).__name__} | fields
+    if isinstance(value, tuple | list):
+        return [configuration(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): configuration(part) for name, part in value.items()}
+    if isinstance(value, Tensor):
+        content = value.detach().cpu().contiguous().numpy().tobytes()
+        return {"sha256": hashlib.sha256(content).hexdigest(), "shape": list(value.shape)}
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else float(value)
+    return getattr(value, "__qualname__", type(value).__qualname__)

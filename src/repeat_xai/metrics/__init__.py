@@ -8,9 +8,9 @@ from repeat_xai.metrics.localisation import attribution_mass, pointing_game, rel
 from repeat_xai.metrics.map_arrays import segmentation_of_boxes
 from repeat_xai.metrics.map_similarity import spearman, ssim
 from repeat_xai.metrics.metric import EncoderMetric, EncoderScore, MapMetric, Metric, SetMetric
+from repeat_xai.metrics.metric_names import KINDS, METRICS, map_metrics
 from repeat_xai.metrics.mprt import Mprt, mprt
 from repeat_xai.metrics.randomisation import randomise_encoder, randomise_layer_by_layer
-from repeat_xai.metrics.registry import KINDS, METRICS, map_metrics
 from repeat_xai.metrics.robustness import local_lipschitz, max_sensitivity
 from repeat_xai.metrics.statistics import Comparison, Summary, compare_with_baseline, summary
 

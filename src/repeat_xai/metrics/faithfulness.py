@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError, at_least, choose
-from repeat_xai.methods.bases.options import FILLS
+from repeat_xai.methods.bases.base_options import FILLS
 from repeat_xai.metrics.metric import EncoderMetric, ExplainingMethod, ScoredMap, map_of_explanation
 from repeat_xai.types import Encoder, Image, expect
 

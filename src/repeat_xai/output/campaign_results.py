@@ -12,8 +12,8 @@ import torch
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
-from repeat_xai.experiments.columns import Case, Found
-from repeat_xai.experiments.detection_columns import Detection
+from repeat_xai.experiments.detection_columns import DetectionColumn
+from repeat_xai.experiments.row_scores import Case, RowsOf
 from repeat_xai.experiments.table import Sheet, Table
 from repeat_xai.files.atomic import writing
 from repeat_xai.methods.provenance import VERSIONS, configuration
@@ -25,21 +25,21 @@ from repeat_xai.output.tables import write
 from repeat_xai.version import __version__
 
 
-def tables(campaign: Campaign, rows_of: Found, folder: Path, notes: Sequence[str] = ()) -> list[Table]:
-    """Fill every sheet from the rows, write it in every format, and return the tables."""
-    filled = []
+def write_tables(campaign: Campaign, rows_of: RowsOf, folder: Path, notes: Sequence[str] = ()) -> list[Table]:
+    """Fill every sheet from the rows, write its table in every format, and return the tables."""
+    tables = []
     for sheet in campaign.sheets:
         table = sheet.table(rows_of)
-        filled.append(replace(table, notes=(*table.notes, *notes, *campaign.notes(sheet))))
-        write(filled[-1], folder, sheet.name)
-    return filled
+        tables.append(replace(table, notes=(*table.notes, *notes, *campaign.notes(sheet))))
+        write(tables[-1], folder, sheet.name)
+    return tables
 
 
-def figures(sheets: Sequence[Sheet], rows_of: Found, folder: Path) -> list[Printed]:
+def write_figures(sheets: Sequence[Sheet], rows_of: RowsOf, folder: Path) -> list[Printed]:
     """Write the figures of every out-of-distribution dataset: histograms of uncertainty by method, and ROC curves."""
     printed = []
     for sheet in sheets:
-        columns = {c.against: c for c in sheet.columns if isinstance(c, Detection) and c.baseline is None}
+        columns = {column.against: column for column in sheet.columns if isinstance(column, DetectionColumn)}
         for encoder in dict.fromkeys(encoder for encoder, _ in sheet.cases):
             cases = {label: case for (name, label), case in sheet.cases.items() if name == encoder}
             for against, column in columns.items():
@@ -49,8 +49,9 @@ def figures(sheets: Sequence[Sheet], rows_of: Found, folder: Path) -> list[Print
 
 
 def _detection_figures(
-    column: Detection, cases: Mapping[str, Case], rows_of: Found, folder: Path, names: Sequence[str], title: str
+    column: DetectionColumn, cases: Mapping[str, Case], rows_of: RowsOf, folder: Path, names: Sequence[str], title: str
 ) -> list[Printed]:
+    """Write the histograms and the ROC curves of one column, with one for each method; none if no method has scores."""
     groups, mixtures, curves = {}, {}, {}
     for label, case in cases.items():
         known, unknown = (scores[scores.isfinite()] for scores in column.scores(case, rows_of))
@@ -59,7 +60,7 @@ def _detection_figures(
             curves[label] = roc(known, unknown)
             try:
                 mixtures[label] = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
-            except ConfigurationError:  # too few images for a mixture: the histogram is drawn without one
+            except ConfigurationError:  # there are too few images for a mixture; the histogram is drawn without one
                 continue
     if not groups:
         return []
@@ -72,17 +73,17 @@ def _detection_figures(
     ]
 
 
-def record(folder: Path, request: object, campaign: Campaign) -> dict[str, Any]:
+def write_record(folder: Path, request: object, campaign: Campaign) -> dict[str, Any]:
     """Write `run.json` and return its content: the request, the number of images, the weights and the versions."""
     about: dict[str, Any] = {
         "repeat-xai": __version__,
-        "asked": configuration(request),
-        "images": {name: len(numbers) for name, numbers in campaign.numbers.items()},
+        "request": configuration(request),
+        "images": {name: len(numbers) for name, numbers in campaign.image_numbers.items()},
         "seed": campaign.seed,
         "encoders": {
-            setting.network.label: campaign.worker.encoder(setting.network).weights
+            setting.encoder_spec.label: campaign.worker.encoder(setting.encoder_spec).weights
             for setting in campaign.settings
-            if setting.network.randomise is None
+            if setting.encoder_spec.randomise is None
         },
         "versions": VERSIONS,
     }

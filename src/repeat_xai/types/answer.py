@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar, final
 
 from repeat_xai.errors import RepeatError
-from repeat_xai.types.images import Image
+from repeat_xai.types.photo import Image
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.types.images import Image
+from repeat_xai.types.photo import Image
 from repeat_xai.types.preprocessing import Preprocessing
 
 if TYPE_CHECKING:

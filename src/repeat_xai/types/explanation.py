@@ -16,7 +16,7 @@ from repeat_xai.errors import ConfigurationError, OutputError, reason
 from repeat_xai.files.arrays import ArrayKind, read_arrays
 from repeat_xai.files.atomic import writing
 from repeat_xai.files.reading import json_object
-from repeat_xai.types.images import MOST_SIDE, Photo
+from repeat_xai.types.photo import MOST_SIDE, Photo
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int8
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LITTLE_MOVEMENT = 0.02
 """Mean of 1 − cosine below which the code hardly moves: photos move trained encoders by 0.1 to 0.4."""
+LITTLE_CONTRAST = 0.02
+"""Standard deviation of normalised pixels below which a photo is nearly a single colour; photos have 0.5 to 1.5."""
 ROUNDING = 1e-6
 """Largest rounding error of a share of votes in float32."""
 MOST_PIXELS = MOST_SIDE * MOST_SIDE
@@ -83,6 +85,12 @@ class Explanation:
     def hardly_moves(self) -> bool:
         """Whether masking hardly moves the code, so that the maps may show little more than the masks themselves."""
         return self.code_movement is not None and self.code_movement < LITTLE_MOVEMENT
+
+    @property
+    def is_of_flat_photo(self) -> bool:
+        """Whether the encoder's input is nearly a single colour, so that the masks are the only structure in it."""
+        contrast = self.provenance.get("photo", {}).get("contrast")
+        return isinstance(contrast, float) and contrast < LITTLE_CONTRAST
 
     @property
     def maps(self) -> dict[str, Map]:
@@ -250,5 +258,5 @@ def _expect_valid_provenance(made: Mapping[str, Any]) -> None:
         raise ValueError("its provenance does not say how many masks were used")
 
 
-def _named(thing: object) -> bool:
-    return isinstance(thing, Mapping) and isinstance(thing.get("name"), str)
+def _named(value: object) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("name"), str)

@@ -16,9 +16,9 @@ from repeat_xai.app.encoder_cache import EncoderCache
 from repeat_xai.app.encoder_process import load_in_process
 from repeat_xai.encoders.torch_state import GENERATOR_LOCK
 from repeat_xai.errors import ConfigurationError, EncoderError
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
-SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
+SMALL = EncoderSpec(name="torchvision:squeezenet1_1", weights="random", size=64)
 
 
 class GaveUpError(Exception):
@@ -28,7 +28,7 @@ class GaveUpError(Exception):
 @pytest.fixture
 def loaded_names(monkeypatch, encoder):
     names = []
-    monkeypatch.setattr(encoder_cache, "load_in_process", lambda network, *_: names.append(network.name) or encoder)
+    monkeypatch.setattr(encoder_cache, "load_in_process", lambda spec, *_: names.append(spec.name) or encoder)
     return names
 
 
@@ -43,7 +43,7 @@ def give_up():
 def test_all_jobs_share_one_encoder(loaded_names):
     cache = EncoderCache()
     with ThreadPoolExecutor(8) as threads:
-        cached = list(threads.map(lambda _: cache.get(Network(name="a"), keep_waiting), range(8)))
+        cached = list(threads.map(lambda _: cache.get(EncoderSpec(name="a"), keep_waiting), range(8)))
     assert len({id(encoder) for encoder in cached}) == 1
     assert loaded_names == ["a"]
 
@@ -51,32 +51,32 @@ def test_all_jobs_share_one_encoder(loaded_names):
 def test_the_least_recently_used_encoder_is_dropped(loaded_names):
     cache = EncoderCache(capacity=2)
     for name in ("a", "b", "a", "c", "a", "b"):
-        cache.get(Network(name=name), keep_waiting)
+        cache.get(EncoderSpec(name=name), keep_waiting)
     assert loaded_names == ["a", "b", "c", "b"]
 
 
 def test_another_size_or_other_weights_are_another_encoder(loaded_names):
     cache = EncoderCache()
-    for network in (Network(name="a"), Network(name="a", size=8), Network(name="a", weights="random")):
-        cache.get(network, keep_waiting)
+    for spec in (EncoderSpec(name="a"), EncoderSpec(name="a", size=8), EncoderSpec(name="a", weights="random")):
+        cache.get(spec, keep_waiting)
     assert loaded_names == ["a", "a", "a"]
 
 
 def test_loading_one_encoder_does_not_delay_another(monkeypatch, encoder):
     released = threading.Event()
 
-    def load(network, *_):
-        if network.name == "slow":
+    def load(spec, *_):
+        if spec.name == "slow":
             released.wait()
         return encoder
 
     monkeypatch.setattr(encoder_cache, "load_in_process", load)
     cache = EncoderCache()
     with ThreadPoolExecutor(2) as threads:
-        slow = threads.submit(cache.get, Network(name="slow"), keep_waiting)
-        assert cache.get(Network(name="quick"), keep_waiting).encoder is encoder
+        slow = threads.submit(cache.get, EncoderSpec(name="slow"), keep_waiting)
+        assert cache.get(EncoderSpec(name="quick"), keep_waiting).encoder is encoder
         with pytest.raises(GaveUpError):  # another job that waits for the same encoder can give up too
-            cache.get(Network(name="slow"), give_up)
+            cache.get(EncoderSpec(name="slow"), give_up)
         assert not slow.done()
         released.set()
         assert slow.result(timeout=5).encoder is encoder
@@ -85,8 +85,8 @@ def test_loading_one_encoder_does_not_delay_another(monkeypatch, encoder):
 def test_an_encoder_that_cannot_be_loaded_is_not_cached():
     cache = EncoderCache()
     with pytest.raises(ConfigurationError, match="unknown encoder"):
-        cache.get(Network(name="torchvision:nothing"), keep_waiting)
-    assert cache._find(Network(name="torchvision:nothing")) is None
+        cache.get(EncoderSpec(name="torchvision:nothing"), keep_waiting)
+    assert cache._find(EncoderSpec(name="torchvision:nothing")) is None
 
 
 def test_an_encoder_loaded_in_a_process_is_the_same_and_leaves_random_numbers_alone():

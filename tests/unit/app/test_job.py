@@ -19,9 +19,9 @@ from repeat_xai.app.live_preview import explain_with_previews
 from repeat_xai.app.photos import sample_photo
 from repeat_xai.app.warning_routing import PACKAGE_FOLDER, routed_warnings
 from repeat_xai.errors import RepeatError
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
-SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
+SMALL = EncoderSpec(name="torchvision:squeezenet1_1", weights="random", size=64)
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def encoders():
     return EncoderCache(device="cpu")
 
 
-def request_for(method="repeat", network=SMALL, seed=0, **settings):
-    return JobRequest(network=network, method=method, settings=JobSettings(**settings), seed=seed)
+def request_for(method="repeat", encoder_spec=SMALL, seed=0, **settings):
+    return JobRequest(encoder_spec=encoder_spec, method=method, settings=JobSettings(**settings), seed=seed)
 
 
 def job_of(encoders, *requests):
@@ -42,7 +42,7 @@ def keep_waiting():
 
 
 def explanation_of(job_request, encoders):
-    encoder = encoders.get(job_request.network, keep_waiting).encoder
+    encoder = encoders.get(job_request.encoder_spec, keep_waiting).encoder
     image = sample_photo("chelsea.png").image_for(encoder)
     return job_request.explainer(encoder, image, seed=job_request.seed)
 
@@ -77,8 +77,8 @@ def test_a_cancelled_job_calls_the_encoder_no_more(encoders, monkeypatch):
         return explain_with_previews(*arguments, on_calls=lambda n: (calls.append(n), on_calls(n)), **options)
 
     monkeypatch.setattr(job_module, "explain_with_previews", explain_and_record)
-    network = Network(name=SMALL.name, weights="random", size=224)
-    job = job_of(encoders, request_for("relax", network=network, masks=500))
+    spec = EncoderSpec(name=SMALL.name, weights="random", size=224)
+    job = job_of(encoders, request_for("relax", encoder_spec=spec, masks=500))
     for state in job.states():
         if state.calls:
             job.cancel()
@@ -102,7 +102,7 @@ def test_a_job_cancelled_at_the_last_moment_stays_cancelled(encoders, monkeypatc
 
 
 def test_a_job_cancelled_before_it_starts_does_nothing(encoders):
-    job = job_of(encoders, request_for(network=Network(name="torchvision:nothing")))
+    job = job_of(encoders, request_for(encoder_spec=EncoderSpec(name="torchvision:nothing")))
     job.cancel()
     assert [state.end for state in job.states()] == ["cancelled"]
 
@@ -131,13 +131,13 @@ def test_a_job_cancelled_while_an_encoder_loads_ends_its_process(monkeypatch):
 
 
 def test_a_failed_job_says_why_and_releases_the_encoder(encoders):
-    unknown = request_for(network=Network(name="torchvision:nothing"))
+    unknown = request_for(encoder_spec=EncoderSpec(name="torchvision:nothing"))
     assert list(job_of(encoders, unknown).states())[-1].message.startswith("unknown encoder 'torchvision:nothing'")
-    too_small = request_for("occlusion", network=Network(name=SMALL.name, weights="random", size=31))
+    too_small = request_for("occlusion", encoder_spec=EncoderSpec(name=SMALL.name, weights="random", size=31))
     last = list(job_of(encoders, too_small).states())[-1]
     assert last.end == "failed"
     assert "window of 32" in last.message
-    assert not encoders.get(too_small.network, keep_waiting).lock.locked()
+    assert not encoders.get(too_small.encoder_spec, keep_waiting).lock.locked()
 
 
 def test_an_unexpected_error_is_said_in_a_line_and_printed(encoders, monkeypatch, capsys):
@@ -148,11 +148,11 @@ def test_an_unexpected_error_is_said_in_a_line_and_printed(encoders, monkeypatch
 
 
 def test_concurrent_jobs_with_one_encoder_give_the_same_results_as_alone(encoders):
-    network = Network(name="torchvision:squeezenet1_0", weights="random", size=64)
-    requests = [request_for(network=network, budget=256, seed=seed) for seed in range(2)]
+    spec = EncoderSpec(name="torchvision:squeezenet1_0", weights="random", size=64)
+    requests = [request_for(encoder_spec=spec, budget=256, seed=seed) for seed in range(2)]
     requests += [
-        request_for("guided_backprop", network=network, passes=3, seed=3),
-        request_for("relax", network=network, masks=300),
+        request_for("guided_backprop", encoder_spec=spec, passes=3, seed=3),
+        request_for("relax", encoder_spec=spec, masks=300),
     ]
     with ThreadPoolExecutor(len(requests)) as threads:
         last_states = list(threads.map(lambda asked: list(job_of(encoders, asked).states())[-1], requests))

@@ -5,12 +5,12 @@ import pytest
 import repeat_xai as rx
 from repeat_xai.app.job_request import METHOD_NAMES, JobRequest, JobSettings, method_label, used_settings
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 
 def test_every_method_on_offer_can_be_requested():
-    network = Network(name="efficientnet_lite0")
-    explainers = {name: JobRequest(network=network, method=name).explainer for name in METHOD_NAMES}
+    spec = EncoderSpec(name="efficientnet_lite0")
+    explainers = {name: JobRequest(encoder_spec=spec, method=name).explainer for name in METHOD_NAMES}
     assert explainers["repeat"] == rx.Repeat()
     assert explainers["relax"] == rx.Relax()
     assert explainers["lime"] == rx.Spread(base=rx.Lime())
@@ -36,7 +36,7 @@ def test_every_method_has_a_label_of_its_own():
 )
 def test_an_invalid_request_is_refused_when_it_is_made(changes, message):
     with pytest.raises(ConfigurationError, match=message):
-        JobRequest(**{"network": Network(name="efficientnet_lite0"), "method": "repeat"} | changes)
+        JobRequest(**{"encoder_spec": EncoderSpec(name="efficientnet_lite0"), "method": "repeat"} | changes)
 
 
 def test_only_settings_that_a_method_uses_are_shown():

@@ -19,7 +19,7 @@ from repeat_xai.app.request_handler import FormValues, RequestHandler
 from repeat_xai.app.sessions import Sessions
 from repeat_xai.app.uploads import Uploads
 from repeat_xai.errors import ConfigurationError, ImageError, OutputError
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 NAME = "torchvision:squeezenet1_1=random"
 ME, YOU = "my-page", "your-page"
@@ -44,7 +44,7 @@ def handler(tmp_path):
         sessions=Sessions(tmp_path / "home"),
         uploads=Uploads(tmp_path / "home" / "uploads"),
         encoder_cache=EncoderCache(device="cpu"),
-        networks=[Network.of(NAME), Network(name="efficientnet_lite0")],
+        encoder_specs=[EncoderSpec.of(NAME), EncoderSpec(name="efficientnet_lite0")],
         local=False,
     )
     for page in (ME, YOU):
@@ -302,15 +302,15 @@ def test_form_values_that_make_no_sense_are_refused(handler, changes, message):
 
 def test_compared_requests_differ_in_the_method_or_the_encoder_chosen(handler):
     first, second = handler.job_requests(FORM._replace(other_method="saliency"))
-    assert (first.method, second.method, first.network) == ("relax", "saliency", second.network)
+    assert (first.method, second.method, first.encoder_spec) == ("relax", "saliency", second.encoder_spec)
     first, second = handler.job_requests(FORM._replace(other_encoder="efficientnet_lite0"))
     assert (first.method, second.method) == ("relax", "relax")
-    assert second.network == Network(name="efficientnet_lite0", size=64)
+    assert second.encoder_spec == EncoderSpec(name="efficientnet_lite0", size=64)
 
 
 def test_zero_stands_for_an_automatic_budget_and_size(handler):
     (request,) = handler.job_requests(FORM._replace(budget=0, size=0))
-    assert (request.settings.budget, request.network.size) == ("auto", None)
+    assert (request.settings.budget, request.encoder_spec.size) == ("auto", None)
 
 
 @pytest.mark.parametrize("number", [4, -1, None, 0.5, "0", True])

@@ -12,14 +12,14 @@ from skimage import data
 import repeat_xai as rx
 from repeat_xai.app.job_request import JobRequest, JobSettings
 from repeat_xai.app.snippets import command_snippet, python_snippet
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
-SMALL = Network(name="torchvision:squeezenet1_1", weights="random", size=64)
-OTHER = Network(name="torchvision:squeezenet1_0", weights="random", size=64)
+SMALL = EncoderSpec(name="torchvision:squeezenet1_1", weights="random", size=64)
+OTHER = EncoderSpec(name="torchvision:squeezenet1_0", weights="random", size=64)
 
 
-def request_for(method="repeat", network=SMALL, seed=0, **settings):
-    return JobRequest(network=network, method=method, settings=JobSettings(**settings), seed=seed)
+def request_for(method="repeat", encoder_spec=SMALL, seed=0, **settings):
+    return JobRequest(encoder_spec=encoder_spec, method=method, settings=JobSettings(**settings), seed=seed)
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def save_photo(tmp_path, monkeypatch):
 
 
 def explanation_of(job_request, photo):
-    network = job_request.network
-    encoder = rx.load_encoder(network.name, weights=network.weights, size=network.size, device="cpu")
+    spec = job_request.encoder_spec
+    encoder = rx.load_encoder(spec.name, weights=spec.weights, size=spec.size, device="cpu")
     return job_request.explainer(encoder, rx.load_image(photo, encoder), seed=job_request.seed)
 
 
@@ -76,7 +76,7 @@ def test_a_comparison_is_computed_by_command_and_script_too(save_photo, monkeypa
         expected = explanation_of(job_request, name)
         expect_same(f"results/{job_request.method}/cat.npz", expected)
         expect_same(f"cat-{number}.npz", expected)
-    two_encoders = [request_for("relax", masks=30), request_for("relax", network=OTHER, masks=30)]
+    two_encoders = [request_for("relax", masks=30), request_for("relax", encoder_spec=OTHER, masks=30)]
     commands = command_snippet(two_encoders, name, device="cpu").split("\n\n")
     for command, job_request in zip(commands, two_encoders, strict=True):
         words = shlex.split(command)
@@ -96,13 +96,13 @@ def test_a_photo_may_have_any_name(save_photo, monkeypatch, capsys):
 
 
 def test_defaults_are_left_out():
-    job_request = request_for(network=Network(name="efficientnet_lite0"))
+    job_request = request_for(encoder_spec=EncoderSpec(name="efficientnet_lite0"))
     assert command_snippet([job_request], "cat.png", device="auto") == "repeat-xai explain cat.png --out results"
     script = python_snippet([job_request], "cat.png", device="auto")
     assert "explanation = rx.Repeat()(encoder, image, seed=0)\n" in script
 
 
 def test_the_budget_is_an_option_of_the_command():
-    job_request = request_for(network=Network(name="efficientnet_lite0"), budget=256)
+    job_request = request_for(encoder_spec=EncoderSpec(name="efficientnet_lite0"), budget=256)
     command = command_snippet([job_request], "cat.png", device="auto")
     assert command == "repeat-xai explain cat.png --out results --budget 256"

@@ -126,7 +126,7 @@ def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--encoder", "torchvision:resnet51"], 1, "unknown encoder 'torchvision:resnet51'; did you mean torchvision:"),
+        (["--encoder", "torchvision:resnet51"], 2, "unknown encoder 'torchvision:resnet51'; did you mean torchvision:"),
         (["--encoder", "torchvision:resnet18", "--weights", "alex.safetensors"], 1, "do not fit"),
         (["--encoder", "torchvision:resnet18", "--weights", "evil.pth"], 1, "refused"),
         (["--device", "tpu"], 2, "tpu"),

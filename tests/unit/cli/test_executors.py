@@ -9,9 +9,9 @@ from small_work import network, pictures
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.executors.executor import Executor, Local, Placement
+from repeat_xai.experiments.executors.executor_names import EXECUTORS, ExecutorEntry, make_executor
 from repeat_xai.experiments.executors.processes import Processes, spread_over_devices
 from repeat_xai.experiments.executors.ray_executor import RayExecutor
-from repeat_xai.experiments.executors.registry import EXECUTORS, ExecutorEntry, make_executor
 from repeat_xai.experiments.worker import Worker
 
 
@@ -47,7 +47,7 @@ def test_list_executors_names_each_with_its_description(monkeypatch, capsys):
 def test_help_describes_every_executor(monkeypatch, capsys):
     status, output = run_here(monkeypatch, capsys, "evaluate", "--help")
     assert status == 0
-    words = " ".join(output.out.split())
+    words = " ".join(output.out.replace("│", " ").split())
     assert all(f"{name}, {entry.description}" in words for name, entry in EXECUTORS.items())
 
 

@@ -179,7 +179,7 @@ def test_models_are_explained_and_exported(folder, kind):
     assert explanation.importance.shape == (32, 32)
     assert explanation.provenance["encoder"]["weights"] == encoder.weights
     a, b = (
-        rx.Relax(masks=600).explain(e, image, seed=0)
+        rx.Relax(masks=600)(e, image, seed=0)
         for e in (encoder, rx.load_encoder(f"hf:{folder(kind)}", device="cpu", runtime="torch"))
     )
     assert a.provenance["ran"]["runtime"] == "onnxruntime"

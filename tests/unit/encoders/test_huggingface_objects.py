@@ -69,7 +69,7 @@ def test_the_preprocessing_size_pool_and_name_that_are_given_are_taken(folder):
     encoder = rx.load_encoder(opened(folder("vit")), preprocessing=preprocessing, pool="head", name="mine")
     assert (encoder.preprocessing, encoder.pool, encoder.name) == (preprocessing, "head", "mine")
     assert rx.load_encoder(opened(folder("vit")), size=48).preprocessing.size == (48, 48)
-    explanation = rx.Relax(masks=8).explain(encoder, rx.load_image(data.coffee(), encoder), seed=0)
+    explanation = rx.Relax(masks=8)(encoder, rx.load_image(data.coffee(), encoder), seed=0)
     assert explanation.importance.shape == (48, 48)
 
 

@@ -47,7 +47,7 @@ def test_a_file_is_explained_as_its_network_is(network, tmp_path, estimator):
     by_file = rx.load_encoder(export(network, tmp_path / "net.onnx"))
     by_torch = rx.load_encoder(network, runtime="torch")
     image = photo_like(by_file)
-    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=60), repeats=3, pool=256)
+    method = rx.Repeat(estimator=estimator, base=rx.Relax(masks=60), repeats=3, budget=256)
     a, b = method(by_file, image, seed=0), method(by_torch, image, seed=0)
     assert (a.importance - b.importance).abs().mean() < 1e-3
     assert a.provenance["ran"]["runtime"] == "its own"
@@ -58,7 +58,7 @@ def test_a_file_is_explained_as_its_network_is(network, tmp_path, estimator):
 def test_methods_without_gradients_explain_a_file_as_its_network(network, tmp_path, method):
     by_file = rx.load_encoder(export(network, tmp_path / "net.onnx"))
     image = photo_like(by_file)
-    a, b = (method(encoder, image, seed=0) for encoder in (by_file, rx.load_encoder(network)))
+    a, b = (method.importance(encoder, image, seed=0) for encoder in (by_file, rx.load_encoder(network)))
     torch.testing.assert_close(a, b, atol=1e-4 * b.abs().max().item(), rtol=0)
 
 
@@ -112,17 +112,17 @@ def test_a_file_that_is_no_encoder_is_refused(network, tmp_path, monkeypatch, so
 def test_a_cpu_runs_real_budgets_by_onnx_runtime_and_small_ones_by_torch(network):
     encoder, plain = rx.load_encoder(network), rx.load_encoder(network, runtime="torch")
     image = photo_like(encoder)
-    a, b = (rx.Relax(masks=600).explain(e, image, seed=0) for e in (encoder, plain))
+    a, b = (rx.Relax(masks=600)(e, image, seed=0) for e in (encoder, plain))
     assert (a.provenance["ran"]["runtime"], b.provenance["ran"]["runtime"]) == ("onnxruntime", "torch")
     torch.testing.assert_close(a.importance, b.importance, atol=1e-5, rtol=0)
-    assert rx.Relax(masks=50).explain(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
+    assert rx.Relax(masks=50)(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
 
 
 def test_each_kind_of_mask_has_its_own_graph(network):
     encoder, plain = rx.load_encoder(network), rx.load_encoder(network, runtime="torch")
     image = photo_like(encoder)
     for grid in (rx.Grid(cells=3, style="rise"), rx.Grid(cells=3), rx.Grid(cells=5)):
-        a, b = (rx.Relax(masks=600, grid=grid)(e, image, seed=0) for e in (encoder, plain))
+        a, b = (rx.Relax(masks=600, grid=grid).importance(e, image, seed=0) for e in (encoder, plain))
         torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
 
 
@@ -146,10 +146,10 @@ def test_too_little_memory_to_export_halves_the_batch(network, monkeypatch):
     monkeypatch.setattr(onnx_export, "exported", narrow)
     encoder = rx.load_encoder(network)
     image = photo_like(encoder)
-    explanation = rx.Relax(masks=600).explain(encoder, image, seed=0)
+    explanation = rx.Relax(masks=600)(encoder, image, seed=0)
     assert explanation.provenance["ran"]["runtime"] == "onnxruntime"
     assert sizes[0] > 100 >= sizes[-1]
-    expected = rx.Relax(masks=600)(rx.load_encoder(network, runtime="torch"), image, seed=0)
+    expected = rx.Relax(masks=600).importance(rx.load_encoder(network, runtime="torch"), image, seed=0)
     torch.testing.assert_close(explanation.importance.double(), expected, atol=1e-5, rtol=0)
 
 
@@ -169,12 +169,12 @@ def test_a_tuple_is_refused_where_the_module_would_be_exported():
 def test_changed_weights_are_exported_again(network):
     encoder = rx.load_encoder(network)
     image = photo_like(encoder)
-    before = rx.Relax(masks=600)(encoder, image, seed=0)
+    before = rx.Relax(masks=600).importance(encoder, image, seed=0)
     for change in (lambda w: w.data.mul_(-1), lambda w: w.data.copy_(w.data.flip(0))):
         change(network[3].weight)
-        after = rx.Relax(masks=600)(encoder, image, seed=0)
+        after = rx.Relax(masks=600).importance(encoder, image, seed=0)
         assert not torch.equal(after, before)
-        expected = rx.Relax(masks=600)(rx.load_encoder(network, runtime="torch"), image, seed=0)
+        expected = rx.Relax(masks=600).importance(rx.load_encoder(network, runtime="torch"), image, seed=0)
         torch.testing.assert_close(after, expected, atol=1e-5, rtol=0)
         before = after
 
@@ -202,7 +202,7 @@ class ExportDependent(nn.Module):
 def test_a_module_that_cannot_be_exported_is_run_by_torch(module, message):
     encoder = rx.load_encoder(module)
     image = photo_like(encoder)
-    assert rx.Relax(masks=600).explain(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
+    assert rx.Relax(masks=600)(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
     with pytest.raises(rx.RepeatError, match=message) as caught:
         rx.Relax(masks=600)(rx.load_encoder(module, runtime="onnxruntime"), image, seed=0)
     assert "\n" not in str(caught.value)
@@ -242,7 +242,7 @@ def test_too_little_memory_to_run_halves_the_batch(network, monkeypatch):
     monkeypatch.setattr(onnx_export, "run_session", narrow)
     encoder = rx.load_encoder(network)
     image = photo_like(encoder)
-    explanation = rx.Relax(masks=600, chunk=64).explain(encoder, image, seed=0)
+    explanation = rx.Relax(masks=600, chunk=64)(encoder, image, seed=0)
     assert (sizes[:3], sizes[-1]) == ([64, 64, 32], 32)
     assert explanation.provenance["encoder_calls"] == 601
 
@@ -251,6 +251,6 @@ def test_without_onnx_runtime_torch_runs_everything_but_files(network, tmp_path,
     source = export(network, tmp_path / "net.onnx")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     encoder = rx.load_encoder(network)
-    assert rx.Relax(masks=600).explain(encoder, photo_like(encoder), seed=0).provenance["ran"]["runtime"] == "torch"
+    assert rx.Relax(masks=600)(encoder, photo_like(encoder), seed=0).provenance["ran"]["runtime"] == "torch"
     with pytest.raises(rx.RepeatError, match="pip install onnxruntime"):
         rx.load_encoder(source)

@@ -38,7 +38,7 @@ def test_threads_export_while_others_use_torch(network):
 
     def explained():
         with ThreadPoolExecutor(2) as pool:
-            return list(pool.map(lambda e: rx.Relax(masks=600).explain(e, image, seed=0), encoders))
+            return list(pool.map(lambda e: rx.Relax(masks=600)(e, image, seed=0), encoders))
 
     explanations, uses = on_another_thread(explained)
     assert uses > 10
@@ -78,7 +78,7 @@ def test_an_error_in_the_process_is_one_line(module, words):
 def test_a_module_that_cannot_be_pickled_is_run_by_torch():
     encoder = rx.load_encoder(nn.Sequential(Hooked(), nn.AvgPool2d(4), nn.Flatten()))
     image = rx.load_image(torch.rand(3, 24, 20), encoder)
-    explanation, _ = on_another_thread(lambda: rx.Relax(masks=600).explain(encoder, image, seed=0))
+    explanation, _ = on_another_thread(lambda: rx.Relax(masks=600)(encoder, image, seed=0))
     assert explanation.provenance["ran"]["runtime"] == "torch"
 
 

@@ -54,9 +54,11 @@ class Slow:
 @pytest.fixture
 def campaign(worker, tmp_path):
     """Ten images of one dataset, and one of another."""
-    base = Setting(dataset="", network=network(tmp_path), method=rx.Relax(), protocol="encoder")
+    base = Setting(dataset="", encoder_spec=network(tmp_path), method=rx.Relax(), protocol="encoder")
     settings = [replace(base, dataset=pictures(tmp_path / name, count)) for name, count in (("one", 10), ("other", 1))]
-    return Campaign(sheets=[], others=settings, images=None, seed=0, store=RowStore(tmp_path / "rows"), worker=worker)
+    return Campaign(
+        sheets=[], extra_settings=settings, images=None, seed=0, store=RowStore(tmp_path / "rows"), worker=worker
+    )
 
 
 def test_the_duration_is_reported_after_the_first_image_of_every_setting(campaign, capsys):

@@ -110,7 +110,7 @@ def test_processes_end_with_the_process_that_started_them(work, tmp_path):
 
 def queue_of(worker, tmp_path, count, **changes):
     setting = Setting(
-        dataset=pictures(tmp_path / "some", count), network=network(tmp_path), method=Relax(), measure=Waiting()
+        dataset=pictures(tmp_path / "some", count), encoder_spec=network(tmp_path), method=Relax(), measure=Waiting()
     )
     options = {"batch_size": 4, "workers": 2, "retries": 1} | changes
     return WorkQueue([Work(setting, list(range(count)))], worker, **options)

@@ -19,7 +19,7 @@ from repeat_xai.experiments.executors import ray_executor
 from repeat_xai.experiments.executors.executor import Executor, Local, Work
 from repeat_xai.experiments.executors.ray_cluster import loopback_only
 from repeat_xai.experiments.executors.ray_executor import RayExecutor
-from repeat_xai.experiments.measures import MapScores
+from repeat_xai.experiments.map_scores import MapScores
 from repeat_xai.experiments.settings import Setting
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import RowStore
@@ -126,9 +126,11 @@ def test_memory_of_this_process_does_not_grow_with_the_work(two_actors, place, t
     (place / "cifar10").mkdir(exist_ok=True)
     images = np.random.default_rng(0).integers(0, 256, (10_000, 32, 32, 3), np.uint8)
     np.savez(place / "cifar10/clean.npz", images=images, labels=np.zeros(len(images), int))
-    setting = Setting(dataset="cifar10", network=network(place), method=Relax(), measure=Waiting(), protocol="encoder")
+    setting = Setting(
+        dataset="cifar10", encoder_spec=network(place), method=Relax(), measure=Waiting(), protocol="encoder"
+    )
     sizes = []
-    rows = making_rows.run([Work(setting, range(count))], RowStore(tmp_path / "rows"), two_actors)
+    rows = making_rows.make_rows([Work(setting, range(count))], RowStore(tmp_path / "rows"), two_actors)
     for number, _ in enumerate(rows, start=1):
         if number % (count // 10) == 0:
             pages = int(Path("/proc/self/statm").read_text().split()[1])

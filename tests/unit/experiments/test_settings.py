@@ -1,11 +1,10 @@
-"""Encoders as they are written."""
+"""Tests of encoders written as text."""
 
 from dataclasses import replace
 
 import pytest
 
-from repeat_xai.cli.evaluate import network_of
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 
 
 @pytest.mark.parametrize(
@@ -19,7 +18,7 @@ from repeat_xai.experiments.settings import Network
     ],
 )
 def test_an_encoder_is_a_name_or_a_name_with_weights(text, name, weights):
-    network = Network.of(text, size=32)
-    assert (network.name, network.weights, network.size) == (name, weights, 32)
-    assert Network.of(str(network), size=32) == network
-    assert network_of(text, "paper", 32) == replace(network, fit=224)
+    spec = EncoderSpec.of(text, size=32)
+    assert (spec.name, spec.weights, spec.size) == (name, weights, 32)
+    assert EncoderSpec.of(str(spec), size=32) == spec
+    assert EncoderSpec.of(text, size=32, protocol="paper") == replace(spec, fit=224)

@@ -131,12 +131,19 @@ def test_options_that_no_method_has_are_refused(options, names, unused):
         replace(SETTINGS, options=BaseOptions(**options)).methods(names)
 
 
-def test_a_reference_is_refused_by_methods_that_have_none(image):
+@pytest.mark.parametrize("names", [["repeat", "relax"], ["once:saliency", "repeat"], ["relax", "lime"]])
+def test_a_reference_is_refused_beside_a_method_that_would_ignore_it(image, names):
     settings = replace(SETTINGS, options=BaseOptions(reference=image))
     with pytest.raises(ConfigurationError, match="reference"):
-        settings.methods(["repeat", "relax"])
-    methods = settings.methods(["repeat", "once:saliency"])
+        settings.methods(names)
+
+
+def test_a_reference_reaches_every_method_that_compares_with_it(image):
+    settings = replace(SETTINGS, options=BaseOptions(reference=image))
+    methods = settings.methods(["once:saliency", "kernel_shap", "repeat:lime"])
     assert methods["once:saliency"].reference is image
+    assert methods["kernel_shap"].base.reference is image
+    assert methods["repeat:lime"].base.reference is image
 
 
 def test_a_list_of_names_is_split_and_each_may_be_there_once():
@@ -185,9 +192,9 @@ def own_base(tmp_path, monkeypatch):
 
 def test_a_base_that_a_file_names_is_a_method_without_any_other_change(own_base, monkeypatch, encoder, image):
     assert "brightness" not in METHODS
-    found = dict(method_names._bases())
-    assert found.keys() == METHODS.keys() - {"repeat", "relax"} | {"brightness"}
-    monkeypatch.setitem(METHODS, "brightness", found["brightness"])
+    bases = dict(method_names._bases())
+    assert bases.keys() == METHODS.keys() - {"repeat", "relax"} | {"brightness"}
+    monkeypatch.setitem(METHODS, "brightness", bases["brightness"])
     settings = replace(SETTINGS, options=BaseOptions(samples=5))
     assert parse("once:brightness") == MethodName("brightness", "once")
     explanation = settings.method("once:brightness")(encoder, image)

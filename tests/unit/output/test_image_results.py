@@ -1,4 +1,4 @@
-"""What lies in the place of an image's results: of which image it is, and what of it is damaged."""
+"""Existing files say which image they belong to, and which of them is damaged or missing."""
 
 import json
 from dataclasses import replace
@@ -17,14 +17,13 @@ DIGEST, OTHER = "a" * 64, "b" * 64
 
 
 def results(folder, digest=DIGEST):
-    """ResultFiles of an image as a gallery writes them."""
+    """Write the results of an image as a folder of results holds them, and return their files."""
     files = ResultFiles.of(folder, "cat")
-    about = explanation()
-    made = {**about.provenance, "image": {"sha256": digest}, "encoder_calls": 3, "seconds": 0.5}
-    about = replace(about, provenance=made, photo=replace(about.photo, digest=digest))
-    about.save(files.maps)
+    made_up = explanation()
+    provenance = {**made_up.provenance, "image": {"sha256": digest}, "encoder_calls": 3, "seconds": 0.5}
+    replace(made_up, provenance=provenance, photo=replace(made_up.photo, digest=digest)).save(files.maps)
     draw(Figure((0.5, 0.5)), files.panel, key=digest)
-    files.provenance.write_text(json.dumps({**made, "level": 0.95}))
+    files.provenance.write_text(json.dumps({**provenance, "level": 0.95}))
     return files
 
 
@@ -33,26 +32,26 @@ def files(tmp_path):
     return results(tmp_path)
 
 
-def test_where_nothing_lies_any_image_may_be_written(tmp_path):
+def test_where_there_are_no_results_those_of_any_image_may_be_written(tmp_path):
     files = ResultFiles.of(tmp_path, "cat")
-    assert ExistingResults(files).is_for(DIGEST)
+    assert ExistingResults(files).may_be_replaced_by(DIGEST)
     assert ExistingResults(files).flaw(DIGEST) == ""
     for file in files:
         file.write_bytes(b"")
-    assert ExistingResults(files).is_for(DIGEST)
+    assert ExistingResults(files).may_be_replaced_by(DIGEST)
     assert ExistingResults(files).flaw(DIGEST) == f"{files.provenance}: damaged"
 
 
-def test_whole_results_are_of_their_image_alone_and_have_no_flaw(files):
-    place = ExistingResults(files)
-    assert place.is_for(DIGEST)
-    assert not place.is_for(OTHER)
-    assert place.flaw(DIGEST) == ""
-    assert place.record["encoder_calls"] == 3
+def test_whole_results_belong_to_their_image_alone_and_have_no_flaw(files):
+    existing = ExistingResults(files)
+    assert existing.may_be_replaced_by(DIGEST)
+    assert not existing.may_be_replaced_by(OTHER)
+    assert existing.flaw(DIGEST) == ""
+    assert existing.record["encoder_calls"] == 3
 
 
 @pytest.mark.parametrize(
-    ("part", "damage", "said"),
+    ("part", "damage", "flaw"),
     [
         ("provenance", deleted, "missing"),
         ("provenance", cut(0.5), "damaged"),
@@ -66,42 +65,42 @@ def test_whole_results_are_of_their_image_alone_and_have_no_flaw(files):
         ("panel", lambda path: draw(Figure((0.5, 0.5)), path, key=OTHER), "damaged"),
     ],
 )
-def test_a_place_stays_its_images_when_one_file_is_damaged(files, part, damage, said):
+def test_results_still_belong_to_their_image_when_one_file_is_damaged(files, part, damage, flaw):
     damage(getattr(files, part))
-    assert ExistingResults(files).is_for(DIGEST)
-    assert not ExistingResults(files).is_for(OTHER)
-    assert ExistingResults(files).flaw(DIGEST) == f"{getattr(files, part)}: {said}"
+    assert ExistingResults(files).may_be_replaced_by(DIGEST)
+    assert not ExistingResults(files).may_be_replaced_by(OTHER)
+    assert ExistingResults(files).flaw(DIGEST) == f"{getattr(files, part)}: {flaw}"
 
 
-def test_a_provenance_that_tells_other_things_than_the_maps_is_damaged(files):
+def test_a_provenance_that_differs_from_that_of_the_maps_is_damaged(files):
     with_text("provenance", seed=5)(files.maps)
     assert ExistingResults(files).flaw(DIGEST) == f"{files.provenance}: damaged"
 
 
 @pytest.mark.parametrize("clock", [{"finished": "2999-01-01T00:00:00Z"}, {"seconds": 7.5}])
-def test_times_may_differ(files, clock):
+def test_times_may_differ_between_provenance_and_maps(files, clock):
     with_fields(**clock)(files.provenance)
     assert ExistingResults(files).flaw(DIGEST) == ""
 
 
-def test_a_picture_of_the_users_own_keeps_its_place(files):
+def test_a_picture_of_the_users_own_is_not_replaced(files):
     own_picture(files.panel)
     assert is_users_own(files.panel)
-    assert not ExistingResults(files).is_for(DIGEST)
+    assert not ExistingResults(files).may_be_replaced_by(DIGEST)
     for part in ("maps", "provenance"):
         deleted(getattr(files, part))
     files.panel.write_text("notes")
     assert not is_users_own(files.panel)
-    assert not ExistingResults(files).is_for(DIGEST), "nothing says that it is ours"
+    assert not ExistingResults(files).may_be_replaced_by(DIGEST), "nothing shows that the file is ours"
 
 
-def test_of_three_files_that_say_three_things_no_image_may_be_written(files, tmp_path):
+def test_nothing_is_replaced_where_three_files_name_three_images(files, tmp_path):
     with_fields(image={"sha256": OTHER})(files.provenance)
     draw(Figure((0.5, 0.5)), files.panel, key="c" * 64)
-    assert not any(ExistingResults(files).is_for(digest) for digest in (DIGEST, OTHER, "c" * 64))
+    assert not any(ExistingResults(files).may_be_replaced_by(digest) for digest in (DIGEST, OTHER, "c" * 64))
 
 
-def test_a_png_tells_its_texts_also_when_it_is_damaged(files):
+def test_the_texts_of_a_damaged_png_can_be_read(files):
     whole = read_png(files.panel, max_bytes=2**20)
     assert whole.whole
     assert whole.texts["Source"] == DIGEST

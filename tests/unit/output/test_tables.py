@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from repeat_xai.experiments.columns import NOTHING
+from repeat_xai.experiments.columns import UNDEFINED
 from repeat_xai.experiments.table import Cell, Table
 from repeat_xai.metrics import Comparison, Summary
 from repeat_xai.output.tables import comma_separated, latex, markdown, on_screen, write
@@ -29,7 +29,7 @@ def table():
         lines={
             ("net", "one"): (cell(1.0, p=0.01), cell(2.0, printed=2.1)),
             ("net", "two"): (cell(3.0, p=0.5), cell(4.0)),
-            ("net", "three"): (cell(2.0), Cell(NOTHING)),
+            ("net", "three"): (cell(2.0), Cell(UNDEFINED)),
         },
     )
 

@@ -27,7 +27,7 @@ from repeat_xai.experiments.executors.work_queue import (
     WorkQueue,
     work_through,
 )
-from repeat_xai.experiments.measures import MapScores
+from repeat_xai.experiments.map_scores import MapScores
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.experiments.worker import Worker

@@ -14,8 +14,8 @@ from repeat_xai.engine.mask_bounds import similarity_range as measure_similariti
 from repeat_xai.engine.masks import Basis
 from repeat_xai.engine.scheduler import Estimate, run_estimates
 from repeat_xai.errors import EncoderError
-from repeat_xai.experiments.columns import scores
 from repeat_xai.experiments.paper.figure_request import FigureRequest, FigureSource
+from repeat_xai.experiments.row_scores import scores_of_rows
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.spread import Spread
@@ -292,7 +292,7 @@ def _mean_scores(
     if not explained:
         reason = next((row.failure for row in rows), "no image was given")
         raise EncoderError(f"{request.figure.name}: nothing of {dataset} could be explained ({reason})")
-    return {name: scores(explained, f"mean.{name}") for name in maps}
+    return {name: scores_of_rows(explained, f"mean.{name}") for name in maps}
 
 
 def _class_name(method: Method) -> str:

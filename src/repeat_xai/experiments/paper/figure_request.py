@@ -12,7 +12,7 @@ from repeat_xai.data.open_dataset import dataset_title
 from repeat_xai.errors import RepeatError, at_least
 from repeat_xai.experiments.paper.presets import Preset
 from repeat_xai.experiments.paper.printed_figures import PaperFigure
-from repeat_xai.experiments.settings import Network, Setting, key_of
+from repeat_xai.experiments.settings import EncoderSpec, Setting, key_of
 from repeat_xai.experiments.store.row_schema import Row
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.methods.provenance import configuration
@@ -39,7 +39,7 @@ class FigureRequest:
     """A figure of the paper, the encoder and preset to make it with, and the number of images."""
 
     figure: PaperFigure
-    network: Network
+    encoder_spec: EncoderSpec
     preset: Preset
     worker: Worker
     images: int
@@ -53,7 +53,7 @@ class FigureRequest:
     @property
     def encoder(self) -> Encoder:
         """The encoder, loaded."""
-        return self.worker.encoder(self.network)
+        return self.worker.encoder(self.encoder_spec)
 
     @property
     def repeat(self) -> Repeat:
@@ -66,7 +66,7 @@ class FigureRequest:
     def source(self) -> FigureSource:
         """The figure's dataset, the encoder and REPEAT's budget, in words."""
         budget = f"{self.preset.repeats} repeats of {self.preset.relax.masks} masks"
-        return FigureSource(dataset_title(self.figure.dataset), self.network.label, budget)
+        return FigureSource(dataset_title(self.figure.dataset), self.encoder_spec.label, budget)
 
     def other_dataset(self) -> str:
         """Return the first of the figure's alternatives for its second dataset that is available."""
@@ -88,7 +88,7 @@ class FigureRequest:
         """A name for everything that the figure depends on, except for rows."""
         datasets = [self.figure.dataset, *([self.other_dataset()] if self.figure.against else [])]
         images = {name: [self.worker.dataset(name).keys[number] for number in self.numbers(name)] for name in datasets}
-        parts = [configuration(part) for part in (self.figure, self.network, self.preset)]
+        parts = [configuration(part) for part in (self.figure, self.encoder_spec, self.preset)]
         return key_of({"asked": parts, "images": images, "seed": self.seed}, f"{self.encoder.weights} {__version__}")
 
     @property
@@ -99,7 +99,13 @@ class FigureRequest:
 
     def setting(self, dataset: str, method: str) -> Setting:
         """Return the setting in which a method of the preset scores the images of a dataset."""
-        return Setting(dataset=dataset, network=self.network, method=self.preset.method(method), seed=self.seed)
+        return Setting(
+            dataset=dataset,
+            encoder_spec=self.encoder_spec,
+            method=self.preset.method(method),
+            protocol="paper",
+            seed=self.seed,
+        )
 
     def numbers(self, dataset: str) -> list[int]:
         """Return the numbers of the images to use: as many as requested, as the paper has and as the dataset has."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from repeat_xai.experiments.columns import Column, Emprt, Mean, OverRuns
-from repeat_xai.experiments.detection_columns import SHARES, Detection, Poison
+from repeat_xai.experiments.columns import Column, EmprtColumn, MeanColumn, RunsColumn
+from repeat_xai.experiments.detection_columns import SHARES, DetectionColumn, PoisonColumn
 from repeat_xai.experiments.measures import EncoderScores
 from repeat_xai.metrics.metric import MapName
 from repeat_xai.metrics.robustness import RobustnessScore
@@ -88,15 +88,15 @@ def _ood_block(dataset: str, methods: tuple[str, ...], against: str, resnet50: s
         dataset=dataset,
         encoders=BOTH,
         methods=methods,
-        columns=(Detection(against=against, by="posterior"), Detection(against=against)),
+        columns=(DetectionColumn(against=against, criterion="posterior"), DetectionColumn(against=against)),
         printed=_printed(methods, resnet50, vit, beside=1),
     )
 
 
-COMPLEXITY = Mean(metric="complexity", of="uncertainty")
+COMPLEXITY = MeanColumn(metric="complexity", map_name="uncertainty")
 LIPSCHITZ = EncoderScores(metric="local_lipschitz", score=RobustnessScore(metric="local_lipschitz"))
-ROBUSTNESS = Mean(metric="local_lipschitz", measure=LIPSCHITZ, first=ROBUSTNESS_IMAGES)
-IMPORTANCE_COLUMNS = (Mean(metric="top_k_intersection"), Mean(metric="complexity"), ROBUSTNESS)
+ROBUSTNESS = MeanColumn(metric="local_lipschitz", measure=LIPSCHITZ, max_images=ROBUSTNESS_IMAGES)
+IMPORTANCE_COLUMNS = (MeanColumn(metric="top_k_intersection"), MeanColumn(metric="complexity"), ROBUSTNESS)
 
 
 def _importance_block(dataset: str, resnet50: str, vit: str) -> TableBlock:
@@ -130,7 +130,7 @@ def _poison_block(against: str, *, note: str, printed: bool = False) -> TableBlo
         dataset="cifar10",
         encoders=("resnet18",),
         methods=("repeat",),
-        columns=tuple(Poison(against=against, share=share) for share in SHARES),
+        columns=tuple(PoisonColumn(against=against, share=share) for share in SHARES),
         printed={"resnet18": lines} if printed else {},
         both_maps=True,
         note=note,
@@ -143,8 +143,8 @@ _TABLES = (
         where="table 1",
         title="Sanity check of uncertainty (eMPRT)",
         blocks=(
-            _block("voc", COMPARED, Emprt(), "-0.16 -0.23 -0.17 -0.08 0.48", "-0.10 -0.10 -0.19 -0.07 0.13"),
-            _block("coco", COMPARED, Emprt(), "-0.16 -0.21 -0.18 -0.08 0.44", "-0.11 -0.11 -0.19 -0.08 0.13"),
+            _block("voc", COMPARED, EmprtColumn(), "-0.16 -0.23 -0.17 -0.08 0.48", "-0.10 -0.10 -0.19 -0.07 0.13"),
+            _block("coco", COMPARED, EmprtColumn(), "-0.16 -0.21 -0.18 -0.08 0.44", "-0.11 -0.11 -0.19 -0.08 0.13"),
         ),
     ),
     PaperTable(
@@ -233,7 +233,7 @@ _TABLES = (
                 dataset=dataset,
                 encoders=BOTH,
                 methods=("relax", "repeat"),
-                columns=(OverRuns(column=COMPLEXITY, runs=3),),
+                columns=(RunsColumn(column=COMPLEXITY, runs=3),),
                 printed=_printed(("relax", "repeat"), resnet50, vit),
                 note=f"The paper's deviations, RELAX and REPEAT: {deviations}.",
             )

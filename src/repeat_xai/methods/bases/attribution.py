@@ -13,8 +13,8 @@ from torch import Tensor
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.base_options import check_options
 from repeat_xai.methods.bases.label_free import Alignment, Reference, attribute
-from repeat_xai.methods.bases.options import check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:

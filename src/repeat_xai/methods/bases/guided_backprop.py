@@ -10,8 +10,8 @@ from torch import nn
 
 from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.base_options import check_options
 from repeat_xai.methods.bases.label_free import Reference, attribute_at_image, reference_calls
-from repeat_xai.methods.bases.options import check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:

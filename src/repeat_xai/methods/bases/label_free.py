@@ -22,7 +22,7 @@ from repeat_xai.encoders.torch_encoder import TorchEncoder, evaluating, full_pre
 from repeat_xai.encoders.torch_state import seeded
 from repeat_xai.engine.steadiness import Behaviour, behaviour_of
 from repeat_xai.errors import ConfigurationError, EncoderError, RepeatError, lacks_memory, reason
-from repeat_xai.methods.bases.options import CHANNELS
+from repeat_xai.methods.bases.base_options import CHANNELS
 from repeat_xai.seeds import fold
 from repeat_xai.types import Encoder, Image, expect
 

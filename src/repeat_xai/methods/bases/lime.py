@@ -10,10 +10,10 @@ from torch import Tensor
 
 from repeat_xai.errors import at_least
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.base_options import check_options
 from repeat_xai.methods.bases.captum_internals import ridge_regression
 from repeat_xai.methods.bases.features import Features, Squares
 from repeat_xai.methods.bases.label_free import Reference, reference_calls
-from repeat_xai.methods.bases.options import check_options
 from repeat_xai.methods.bases.surrogates import attribute_parts
 from repeat_xai.types import Encoder, Image
 

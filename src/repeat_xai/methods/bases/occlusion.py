@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.base_options import FILLS, check_options
 from repeat_xai.methods.bases.label_free import Reference, attribute, copies_per_batch, reference_calls
-from repeat_xai.methods.bases.options import FILLS, check_options
 from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:

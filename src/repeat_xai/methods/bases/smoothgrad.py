@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 from repeat_xai.errors import at_least, choose
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
+from repeat_xai.methods.bases.base_options import check_options
 from repeat_xai.methods.bases.label_free import COPIES_PER_BATCH, Reference, attribute, deviation, reference_calls
-from repeat_xai.methods.bases.options import check_options
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:

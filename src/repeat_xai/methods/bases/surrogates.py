@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
+from repeat_xai.methods.bases.base_options import FILLS
 from repeat_xai.methods.bases.features import Features, parts_of
 from repeat_xai.methods.bases.label_free import Alignment, LabelFree, attribute, copies_per_batch
-from repeat_xai.methods.bases.options import FILLS
 from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:

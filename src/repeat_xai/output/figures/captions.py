@@ -46,6 +46,17 @@ def caption(explanation: Explanation) -> str:
     return "  ·  ".join((subject(explanation), title(explanation), *budget(explanation)))
 
 
+def movement(explanation: Explanation) -> str:
+    """Return how far hiding parts changes the code, with a warning where that is very little; "" if not measured."""
+    if explanation.code_movement is None:
+        return ""
+    sentence = f"Hiding parts of the photo changes the code by {100 * explanation.code_movement:.2g} % on average"
+    if explanation.is_of_flat_photo:
+        return f"{sentence}; the photo is nearly a single colour, so these maps show the masks more than the photo"
+    warning = ": very little, so these maps say little about the photo" if explanation.hardly_moves else ""
+    return sentence + warning
+
+
 def budget(explanation: Explanation) -> list[str]:
     """Return how many repeats, passes, masks, samples or steps the method made."""
     provenance = explanation.provenance

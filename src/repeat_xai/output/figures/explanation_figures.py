@@ -9,7 +9,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from repeat_xai.output.figures.captions import budget, caption, subject, title
+from repeat_xai.output.figures.captions import budget, caption, movement, subject, title
 from repeat_xai.output.figures.figure_files import SilentFigure
 from repeat_xai.output.figures.map_drawing import (
     VOTE_SHARE_LIMITS,
@@ -26,6 +26,7 @@ from repeat_xai.types import Explanation
 
 BAR_TICKS = MaxNLocator(4)
 """At most so many intervals on a colour bar of a panel: more numbers would touch each other."""
+WARNING_COLOUR = "#B00020"
 VERDICTS = ("certainly\nunimportant", "undecided", "certainly\nimportant")
 PANEL_WIDTH, COMPARISON_WIDTH = 3.0, 2.2
 """Inches that one map is wide, in a panel and in a comparison."""
@@ -41,11 +42,13 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     votes = explanation.vote_share is not None
     columns = 2 if uncertainty is None else 4
     height = min(max(PANEL_WIDTH * photo.size[0] / photo.size[1], 1.2), 6.0)
-    figure = SilentFigure(figsize=(columns * PANEL_WIDTH + 0.6, height + 1.15), layout="constrained")
+    figure = SilentFigure(figsize=(columns * PANEL_WIDTH + 0.6, height + 1.3), layout="constrained")
     grid = figure.add_gridspec(2, columns, height_ratios=(height, 0.11))
     pictures = [figure.add_subplot(grid[0, column]) for column in range(columns)]
     bars = [figure.add_subplot(grid[1, column]) for column in range(1, columns)]
-    figure.suptitle(caption(explanation), fontsize=8, color="#444444", parse_math=False)
+    notes = "\n".join(line for line in (caption(explanation), movement(explanation)) if line)
+    colour = WARNING_COLOUR if explanation.hardly_moves or explanation.is_of_flat_photo else "#444444"
+    figure.suptitle(notes, fontsize=8, color=colour, parse_math=False)
 
     draw_photo(pictures[0], photo)
     drawn = draw_importance(pictures[1], explanation)

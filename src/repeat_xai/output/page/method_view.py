@@ -59,7 +59,7 @@ def method_view(
         budget=" · ".join(budget(explanation)),
         summary=_summary(explanation, level),
         movement=_movement(explanation),
-        warns=explanation.hardly_moves,
+        warns=explanation.hardly_moves or explanation.is_of_flat_photo,
         layers=layers(explanation, level=level),
         maps={name: encoded(values) for name, values in _maps(explanation, level)},
         provenance=tuple(_provenance_rows(provenance)),
@@ -90,10 +90,12 @@ def _movement(explanation: Explanation) -> str:
         return ""
     percent = f"{100 * explanation.code_movement:.2g}\u00a0%"
     sentence = f"Hiding parts of the photo changes the representation by {percent} on average."
+    if explanation.is_of_flat_photo:
+        return f"{sentence} The photo is nearly a single colour, so these maps show the masks more than the photo."
     if not explanation.hardly_moves:
         return sentence
     return (
-        f"{sentence} That is very little: photos usually change a trained encoder’s representation by 10 to 40\u00a0%. "
+        f"{sentence} That is very little: with most photos and a trained encoder it is 10 to 40\u00a0%. "
         "So these maps say little about the photo, however certain they look."
     )
 

@@ -55,8 +55,8 @@ def write_figure(request: FigureRequest, folder: Path) -> Printed:
     """
     figure = request.figure
     choose("figure", figure.name, FIGURE_DATA)
-    title = f"{figure.title} ({figure.where}), {request.network.label}"
-    picture = folder / f"{figure.name}-{request.network.label}.png"
+    title = f"{figure.title} ({figure.where}), {request.encoder_spec.label}"
+    picture = folder / f"{figure.name}-{request.encoder_spec.label}.png"
     printed = Printed(picture, picture.with_suffix(".pdf"), title)
     if not figure.scored and is_there(printed, request.key):
         return printed

@@ -4,7 +4,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import torch
-from drawings import NETWORK
+from drawings import TINY
 from skimage import data
 from torch import nn
 
@@ -21,7 +21,7 @@ def tiny(monkeypatch):
     preprocessing = rx.Preprocessing(size=(224, 224), resize=224, mean=(0.5,) * 3, std=(0.5,) * 3)
 
     def load(name, **_):
-        if name != NETWORK.name:
+        if name != TINY.name:
             raise EncoderError(f"unknown encoder '{name}'")
         return rx.load_encoder(module.eval(), preprocessing=preprocessing)
 

@@ -13,7 +13,7 @@ import repeat_xai as rx
 from repeat_xai.experiments.paper.figure_data import FIGURE_DATA
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import COMPARED
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.output.paper_figures import write_figure
 from repeat_xai.seeds import fold
@@ -177,7 +177,7 @@ def test_a_clean_and_a_poisoned_image_are_explained_under_the_same_masks(root, t
     [
         ("overview", {"figure": FIGURES["overview"]}, "voc: not found"),
         ("poisoned-example", {"root": Path("nowhere")}, r"cifar10\+cp: not found"),
-        ("overview", {"network": Network(name="torchvision:none")}, "unknown encoder"),
+        ("overview", {"encoder_spec": EncoderSpec(name="torchvision:none")}, "unknown encoder"),
         ("qualitative", {"images": 0}, "images must be"),
         ("poison-histograms", {"images": 2}, "4 images"),
         ("overview", {"figure": replace(FIGURES["overview"], name="cover")}, "unknown figure 'cover'"),
@@ -188,7 +188,7 @@ def test_a_figure_that_cannot_be_made_is_refused_in_one_line_and_nothing_is_writ
 ):
     with pytest.raises(rx.RepeatError, match=message) as refused:
         request = figure_request(name, options.get("root", root), images=options.get("images", 1))
-        changes = {part: options[part] for part in ("figure", "network") if part in options}
+        changes = {part: options[part] for part in ("figure", "encoder_spec") if part in options}
         write_figure(replace(request, **changes), tmp_path)
     assert "\n" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []

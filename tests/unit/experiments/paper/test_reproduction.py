@@ -17,11 +17,11 @@ from repeat_xai.experiments.paper.presets import PRESETS
 from repeat_xai.experiments.paper.printed_figures import FIGURES
 from repeat_xai.experiments.paper.printed_tables import TABLES
 from repeat_xai.experiments.paper.reproduction import Availability, Reproduction
-from repeat_xai.experiments.settings import Network
+from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.metrics.detection import detect_poison
 
-TINY = Network(name="torchvision:squeezenet1_1", weights="random", fit=224)
+TINY = EncoderSpec(name="torchvision:squeezenet1_1", weights="random", fit=224)
 
 
 @pytest.fixture
@@ -88,26 +88,26 @@ def test_the_preset_decides_what_the_names_of_methods_mean():
 
 
 def test_a_given_encoder_takes_the_place_of_the_papers_of_its_name(root):
-    given = (Network(name="torchvision:resnet50", weights="random", fit=224), TINY)
-    networks = Reproduction(networks=given).encoders(TABLES["sanity"].blocks[0].encoders)
-    assert [(network.label, network.weights) for network in networks] == [
+    given = (EncoderSpec(name="torchvision:resnet50", weights="random", fit=224), TINY)
+    encoder_specs = Reproduction(encoder_specs=given).encoders(TABLES["sanity"].blocks[0].encoders)
+    assert [(spec.label, spec.weights) for spec in encoder_specs] == [
         ("resnet50", "random"), ("vit_b_16", None), ("squeezenet1_1", "random"),
     ]  # fmt: skip
-    only = Reproduction(networks=given, only_these=True).encoders(TABLES["thresholds"].blocks[0].encoders)
-    assert [network.label for network in only] == ["resnet50", "squeezenet1_1"]
+    only = Reproduction(encoder_specs=given, only_these=True).encoders(TABLES["thresholds"].blocks[0].encoders)
+    assert [spec.label for spec in only] == ["resnet50", "squeezenet1_1"]
 
 
 @pytest.mark.parametrize("name", ["torchvision:squeezenet1_1", "timm:squeezenet1_1", "timm:resnet50"])
 def test_encoders_with_the_same_label_are_refused(name):
-    reproduction = Reproduction(networks=(TINY, Network(name=name, fit=224)))
+    reproduction = Reproduction(encoder_specs=(TINY, EncoderSpec(name=name, fit=224)))
     with pytest.raises(rx.RepeatError, match="two encoders"):
         reproduction.encoders(["resnet50"])
 
 
 def test_an_encoder_with_the_label_of_the_papers_is_not_shown_as_the_papers(root):
-    named_alike = Network(name="timm:resnet50", weights="random")
+    named_alike = EncoderSpec(name="timm:resnet50", weights="random")
     for only_these in (False, True):
-        reproduction = Reproduction(networks=(named_alike,), only_these=only_these)
+        reproduction = Reproduction(encoder_specs=(named_alike,), only_these=only_these)
         assert reproduction.encoders(())[0] == named_alike
         with pytest.raises(rx.RepeatError, match="two encoders"):
             reproduction.encoders(("resnet50",))
@@ -115,14 +115,14 @@ def test_an_encoder_with_the_label_of_the_papers_is_not_shown_as_the_papers(root
 
 def test_missing_datasets_are_recorded_and_the_rest_can_be_run(root):
     available = Availability(Worker(device="cpu", root=root))
-    reproduction = Reproduction(networks=(TINY,), only_these=True)
+    reproduction = Reproduction(encoder_specs=(TINY,), only_these=True)
     sheets = reproduction.sheets(list(TABLES.values()), available)
     figures = reproduction.figures(list(FIGURES.values()), available)
     missing = {source: needed_by for source, _, needed_by in available.missing}
     assert set(missing) == {"voc", "coco", "fashionmnist", "cifar10+cp", "cifar10+tap", "cifar10+ar"}
     assert missing["voc"][:2] == ("sanity", "ood-eurosat")
     assert missing["cifar10+cp"] == ("poison", "poison-histograms", "poisoned-example")
-    assert [(figure.name, network) for figure, network in figures] == [
+    assert [(figure.name, spec) for figure, spec in figures] == [
         ("poison-histograms", TINY),
         ("poisoned-example", TINY),
     ]
@@ -143,7 +143,7 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_from_tables_that_n
         replace(TABLES[name], blocks=(replace(TABLES[name].blocks[0], dataset=str(root / "pictures")),))
         for name in ("sanity", "complexity")
     ]
-    sanity, complexity = Reproduction(networks=(TINY,), only_these=True).sheets(tables, available)
+    sanity, complexity = Reproduction(encoder_specs=(TINY,), only_these=True).sheets(tables, available)
     assert not sanity.cases
     assert {encoder for encoder, _ in complexity.cases} == {TINY.label}
     assert available.missing == [(TINY.label, "it has no weights to randomise", ("sanity",))]
@@ -163,7 +163,7 @@ def test_the_command_writes_the_papers_values_beside_ours(root, monkeypatch, cap
     assert "Preset paper: 2 repeats, 8 masks, 10 passes of other methods; 200 disturbances" in text
     assert "5 images of cifar10, 5 images of cifar10+separable, drawn by seed 0. Weights: resnet18 random" in text
     assert "(paper 0.850)" in (out / "poison-cifar10-cp.md").read_text()
-    assert json.loads((out / "run.json").read_text())["asked"]["preset"]["name"] == "paper"
+    assert json.loads((out / "run.json").read_text())["request"]["preset"]["name"] == "paper"
     _, output = run_here(monkeypatch, capsys, "reproduce", *arguments)
     assert "0 of 10 rows to make" in output.err
 

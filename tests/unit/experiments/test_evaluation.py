@@ -1,0 +1,64 @@
+"""Tests of evaluations: what is refused, and which sheets and columns the metrics ask for."""
+
+import pytest
+
+import repeat_xai as rx
+from repeat_xai.experiments.evaluation import Evaluation
+from repeat_xai.metrics.detection import CODE_SCORES
+
+METHODS = {"repeat": rx.Repeat(), "relax": rx.Relax()}
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"metrics": ("ood",)}, "against"),
+        ({"metrics": ("poison",), "against": ("cifar10+tap",)}, "cifar10"),
+        ({"dataset": "cifar10", "metrics": ("poison",), "against": ("eurosat",)}, "cifar10"),
+        ({"against": ("folder/voc",)}, "same name"),
+        ({"baseline": "lime"}, "baseline"),
+        ({"aggregate": "most"}, "aggregate"),
+        ({"methods": {"relax": rx.Relax()}, "metrics": ("calibration",)}, "votes"),
+        ({"runs": 0}, "runs"),
+        ({"draws": 0}, "draws"),
+    ],
+)
+def test_an_impossible_evaluation_is_refused_without_naming_options_of_the_command(options, word):
+    with pytest.raises(rx.errors.ConfigurationError, match=word) as refused:
+        Evaluation(**{"dataset": "voc", "methods": METHODS} | options)
+    assert "--" not in str(refused.value)
+
+
+def test_the_main_table_comes_before_those_of_metrics_with_tables_of_their_own():
+    metrics = ("codes", "complexity", "poison", "ood")
+    evaluation = Evaluation(dataset="cifar10", against=("cifar10+tap",), methods=METHODS, metrics=metrics)
+    main, codes, poison = evaluation.sheets
+    assert (main.name, codes.name, poison.name) == ("evaluation", "codes", "poison-tap")
+    assert [column.title for column in main.columns] == [
+        "complexity (I)",
+        "complexity (U)",
+        "AUROC against cifar10+tap (U)",
+        "AUROC of the mixture against cifar10+tap (U)",
+        "AUPR against cifar10+tap (U)",
+        "FPR at 95 % against cifar10+tap (U)",
+    ]
+    assert [label for _, label in main.cases] == ["repeat", "repeat, binary votes", "relax"]
+    assert [column.code_score for column in codes.columns] == list(CODE_SCORES)
+    assert [label for _, label in codes.cases] == ["codes"]
+    assert list(poison.cases)[:2] == [
+        ("efficientnet_lite0", "repeat, importance"),
+        ("efficientnet_lite0", "repeat, uncertainty"),
+    ]
+    assert [case.map_name for case in poison.cases.values()] == 3 * ["importance", "uncertainty"]
+
+
+def test_several_runs_add_a_column_to_each_column():
+    evaluation = Evaluation(dataset="voc", methods=METHODS, metrics=("emprt",), runs=3)
+    (sheet,) = evaluation.sheets
+    assert [column.title for column in sheet.columns] == [
+        "eMPRT (I)",
+        "eMPRT (U)",
+        "eMPRT (I), 3 runs",
+        "eMPRT (U), 3 runs",
+    ]
+    assert sorted({setting.seed for setting in sheet.settings}) == [0, 1, 2]
