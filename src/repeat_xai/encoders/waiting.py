@@ -69,29 +69,24 @@ def call_on_thread(call: Callable[[], T], *, end: Callable[[], None] | None = No
     42
     """
     outcome: Future[T] = Future()
+    finished = threading.Lock()  # a Condition, and so a Future, may stay locked if an interrupt comes while it waits
+    finished.acquire()
 
     def work() -> None:
         try:
             outcome.set_result(call())
         except BaseException as error:
             outcome.set_exception(error)
+        finally:
+            finished.release()
 
     try:
         AbandonableThread(work).start()
-        while not _is_done(outcome, POLL_SECONDS):
+        while not finished.acquire(timeout=POLL_SECONDS):
             _check.get()()
     except BaseException:  # of `check`, or a KeyboardInterrupt
         if end is not None:
             end()
-            _is_done(outcome, END_SECONDS)
+            finished.acquire(timeout=END_SECONDS)
         raise
     return outcome.result()
-
-
-def _is_done(outcome: Future[T], seconds: float) -> bool:
-    """Wait for an outcome, and tell whether there was one in time."""
-    try:
-        outcome.exception(seconds)  # returns an error of the call, and raises a TimeoutError only of its own
-    except TimeoutError:
-        return False
-    return True
