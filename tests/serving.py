@@ -22,6 +22,8 @@ sys.addaudithook(record)
 from repeat_xai.cli import main
 main()
 """
+END_SECONDS = 15.0
+"""Time in which SIGTERM must have ended the app, whatever its jobs are doing."""
 SMALL = ("--encoder", "torchvision:squeezenet1_1=random", "--size", "64", "--device", "cpu")
 
 
@@ -61,7 +63,11 @@ def serving(folder: Path, *options: str):
             assert process.poll() is None
         finally:
             process.terminate()
-    assert process.returncode == 0
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    assert process.returncode == 0, (process.returncode, (folder / "log").read_text())
     assert not (errors := (folder / "log").read_text()), errors
     assert not (left := list(home.glob("repeat-xai-*"))), left
 

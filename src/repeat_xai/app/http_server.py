@@ -61,13 +61,23 @@ def listening_socket(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
 
 
-def run_until_interrupted(app: ASGIApp, listener: socket.socket, *, on_ready: Callable[[], None]) -> None:
-    """Serve the app until SIGINT or SIGTERM arrives. `on_ready` is called once the server listens."""
+def run_until_interrupted(
+    app: ASGIApp, listener: socket.socket, *, on_ready: Callable[[], None], on_end: Callable[[], None]
+) -> None:
+    """Serve the app until SIGINT or SIGTERM arrives.
+
+    `on_ready` is called once the server listens, and `on_end` when its last connection is closed. The server then waits
+    for its threads, so `on_end` must end what they wait for.
+    """
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=sockets)
             on_ready()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets=sockets)
+            on_end()
 
     config = uvicorn.Config(
         app,

@@ -15,6 +15,7 @@ from repeat_xai.app.job_state import JobState, progress_text
 from repeat_xai.app.live_preview import explain_with_previews
 from repeat_xai.app.photos import ChosenPhoto
 from repeat_xai.app.warning_routing import warnings_sent_to
+from repeat_xai.encoders.waiting import AbandonableThread, checking
 from repeat_xai.errors import RepeatError, reason
 from repeat_xai.types import Explanation
 
@@ -36,14 +37,14 @@ class Job:
         self._cancelled, self.started = threading.Event(), False
 
     def cancel(self) -> None:
-        """Stop the job before its next batch of masked copies."""
+        """Stop the job before its next batch of masked copies, or in a batch that runs in ONNX Runtime."""
         self._cancelled.set()
         self._publish(self.state._replace(message="Cancelled", end="cancelled"))
 
     def states(self) -> Iterator[JobState]:
         """Start the job and yield its state whenever it has changed, until the job ends."""
         self.started = True
-        threading.Thread(target=self._work).start()
+        AbandonableThread(self._work).start()
         yield (state := self.state)
         while state.end is None:
             time.sleep(POLL_SECONDS)
@@ -57,7 +58,7 @@ class Job:
         try:
             done: tuple[Explanation, ...] = ()
             for request in self.requests:
-                with warnings_sent_to(self._add_note):
+                with warnings_sent_to(self._add_note), checking(self._check_cancelled):
                     done = (*done, self._explain(request, done))
                 self._publish(self.state._replace(explanations=done, is_preview=False))
             self._publish(self.state._replace(message="Done", end="done"))

@@ -87,7 +87,7 @@ def serve(
             try:
                 with handler.sessions.regular_cleanup(handler.uploads.remove_old):
                     app = guarded_app(handler, hosts, browsers, size=size)
-                    run_until_interrupted(app, listener, on_ready=on_ready)
+                    run_until_interrupted(app, listener, on_ready=on_ready, on_end=handler.sessions.cancel_jobs)
             finally:
                 onnx_export.abandon()
 

@@ -125,6 +125,13 @@ class Sessions:
         if session is not None:
             session.end()
 
+    def cancel_jobs(self) -> None:
+        """Cancel the job of every session."""
+        with self._lock:
+            jobs = [session.job for session in self._sessions.values() if session.job is not None]
+        for job in jobs:
+            job.cancel()
+
     def end_idle(self) -> None:
         """End every session that was not used for a long time."""
         with self._lock:

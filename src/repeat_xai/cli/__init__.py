@@ -6,11 +6,15 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 INTERRUPTED = 130
+"""Exit status of a command that was interrupted."""
+THREAD_SECONDS = 1.0
+"""Time that threads have to end when the command ends, before they are left behind."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -26,7 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             run(arguments)
     except KeyboardInterrupt:
         _print_interrupted()
+        _leave_without_stuck_threads(INTERRUPTED)
         sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        if isinstance(end.code, int):  # Typer leaves by a status
+            _leave_without_stuck_threads(end.code)
+        raise
 
 
 @contextmanager
@@ -75,6 +84,30 @@ def _leave(*_: object) -> None:
     """End the process without any cleaning up."""
     _print_interrupted()
     os._exit(INTERRUPTED)
+
+
+def _leave_without_stuck_threads(status: int) -> None:
+    """End the process at once if a thread is still in a call that nothing can end, such as an encoder's.
+
+    Python would otherwise wait for it, or the native code would abort when it found Python gone.
+    """
+    if "repeat_xai.encoders.waiting" not in sys.modules:  # no such thread was started
+        return
+    import multiprocessing
+
+    from repeat_xai.encoders.waiting import AbandonableThread
+
+    deadline = time.monotonic() + THREAD_SECONDS
+    threads = [thread for thread in threading.enumerate() if isinstance(thread, AbandonableThread)]
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if any(thread.is_alive() for thread in threads):
+        for child in multiprocessing.active_children():  # os._exit would leave them behind
+            child.kill()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # nobody may be reading any more
+                stream.flush()
+        os._exit(status)
 
 
 def _print_interrupted() -> None:

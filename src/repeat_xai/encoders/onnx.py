@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -16,6 +17,7 @@ from repeat_xai.encoders.codes import features_of
 from repeat_xai.encoders.onnx_files import files_of
 from repeat_xai.encoders.pooling import POOLS, pool_features
 from repeat_xai.encoders.torch_encoder import IMAGENET, imagenet
+from repeat_xai.encoders.waiting import call_on_thread
 from repeat_xai.encoders.weights import describe_weights
 from repeat_xai.errors import EncoderError, choose, reason
 from repeat_xai.types import Preprocessing
@@ -57,8 +59,7 @@ class OnnxEncoder:
         """Return one code for each preprocessed image."""
 
         def run() -> Tensor:
-            parts = torch.split(images.to("cpu", torch.float32), self.batch or len(images))
-            features = torch.cat([self._features(part) for part in parts])
+            features = self._features(images.to("cpu", torch.float32).contiguous())
             return pool_features(features, self.pool, prefix_tokens=int(self.pool == "cls"))
 
         codes = features_of(run, self.name, device=self.device)
@@ -66,13 +67,28 @@ class OnnxEncoder:
         return codes
 
     def _features(self, images: Tensor) -> Tensor:
-        """Return the features of at most one batch, filled up with its last image where its size is fixed."""
+        """Return the features of contiguous images, in batches of the size that the network takes.
+
+        Where that size is fixed, the last image fills up the last batch. The network may loop without end, and its
+        calls can therefore be ended.
+        """
         rows = self.batch or len(images)
-        filled = torch.cat((images, images[-1:].expand(rows - len(images), -1, -1, -1)))
-        features = run_session(self.session, {self.session.get_inputs()[0].name: filled})
-        if features.shape[:1] != (rows,):  # more rows than images would be cut off unseen
-            raise EncoderError(f"{self.name}: returns {list(features.shape)} for {rows} images, not a row for each")
-        return features[: len(images)]
+        *batches, last = torch.split(images, rows)
+        missing = rows - len(last)
+        batches.append(torch.cat((last, last[-1:].expand(missing, -1, -1, -1))) if missing else last)
+        source, options = self.session.get_inputs()[0].name, _run_options()
+
+        def run_batches() -> list[Tensor]:
+            return [run_session(self.session, {source: batch}, options) for batch in batches]
+
+        def end() -> None:
+            options.terminate = True
+
+        features = call_on_thread(run_batches, end=end)
+        for part in features:
+            if part.shape[:1] != (rows,):  # more rows than images would be cut off unseen
+                raise EncoderError(f"{self.name}: returns {list(part.shape)} for {rows} images, not a row for each")
+        return torch.cat(features)[: len(images)]
 
 
 def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Preprocessing | None) -> OnnxEncoder:
@@ -84,7 +100,7 @@ def load(path: Path, *, pool: str | None, size: int | None, preprocessing: Prepr
     choose("pool", pool or "none", POOLS)
     files = files_of(path)
     try:
-        session = open_session(str(path))
+        session = call_on_thread(partial(open_session, str(path)))  # it computes constants, which may take very long
     except ImportError as error:
         raise EncoderError("onnx: encoders need ONNX Runtime; pip install onnxruntime") from error
     except Exception as error:  # its errors have no common class
@@ -130,7 +146,17 @@ def open_session(model: str | bytes) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def run_session(session: Any, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Return the first output; inputs that the network does not have are left out."""
+def run_session(session: Any, inputs: Mapping[str, Tensor], options: Any = None) -> Tensor:
+    """Return the first output; inputs that the network does not have are left out.
+
+    `options` are ONNX Runtime's RunOptions, by which another thread can end the call.
+    """
     feed = {source.name: inputs[source.name].contiguous().numpy() for source in session.get_inputs()}
-    return torch.from_numpy(session.run([session.get_outputs()[0].name], feed)[0])
+    return torch.from_numpy(session.run([session.get_outputs()[0].name], feed, options)[0])
+
+
+def _run_options() -> Any:
+    """Return options of a call by which another thread can end it."""
+    import onnxruntime
+
+    return onnxruntime.RunOptions()

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from repeat_xai.encoders.waiting import holding
+
 GENERATOR_LOCK = threading.RLock()
 """Held while the global generators are in use: restoring them in one thread would rewind them in another.
 
@@ -79,7 +81,7 @@ def settings_restored() -> Iterator[None]:
 @contextmanager
 def generators_restored(device: torch.device) -> Iterator[None]:
     """Restore the global generators of torch, numpy and Python after the block; one thread at a time."""
-    with GENERATOR_LOCK, torch.random.fork_rng([device] if device.type == "cuda" else []):
+    with holding(GENERATOR_LOCK), torch.random.fork_rng([device] if device.type == "cuda" else []):
         numpy_state, python_state = np.random.get_state(), random.getstate()
         try:
             yield

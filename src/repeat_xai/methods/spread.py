@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import torch
 
+from repeat_xai.encoders.onnx import OnnxEncoder
 from repeat_xai.encoders.torch_state import seeded
+from repeat_xai.engine.steadiness import behaviour_of
 from repeat_xai.errors import ConfigurationError, at_least
 from repeat_xai.methods.base import (
     Base,
@@ -92,6 +94,9 @@ class Spread:
 
     def _all_passes(self, encoder: Encoder, image: Image, *, seed: int) -> MethodMaps:
         """Return mean and deviation over the passes, updated pass by pass (Welford's algorithm)."""
+        if isinstance(encoder, OnnxEncoder):
+            # Each pass holds the lock of the global generators. A network that loops without end is to do so before.
+            behaviour_of(encoder, image.pixels.shape)
         count, mean, squares = torch.zeros(3, *image.pixels.shape[1:], dtype=torch.float64)
         for number in range(self.passes):
             importance = self._pass(encoder, image, number, seed=fold(seed, "pass", number))

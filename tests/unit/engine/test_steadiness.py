@@ -2,15 +2,20 @@
 
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
+from hostile.onnx_cases import SIDE, saved
+from hostile.onnx_cases import network as network_of_means
 from torch import nn
 
 import repeat_xai as rx
+from repeat_xai.encoders import onnx
 from repeat_xai.encoders.calls import metering
-from repeat_xai.encoders.torch_state import generators_restored
+from repeat_xai.encoders.onnx import run_session
+from repeat_xai.encoders.torch_state import GENERATOR_LOCK, generators_restored
 from repeat_xai.errors import EncoderError
 from repeat_xai.types import Task
 
@@ -92,3 +97,22 @@ def test_random_generators_are_put_back_after_the_block():
     with generators_restored(torch.device("cpu")):
         first = random_numbers()
     assert random_numbers() == first
+
+
+@pytest.mark.parametrize("method", [rx.Relax(masks=9), rx.Spread(base=rx.Occlusion(window=16, stride=16), passes=2)])
+def test_other_threads_may_draw_random_numbers_while_an_onnx_network_is_tried(method, monkeypatch, tmp_path):
+    """A network may loop without end, and the lock of the generators would let all other threads wait for it."""
+    encoder = rx.load_encoder(f"onnx:{saved(network_of_means(), tmp_path)}", size=SIDE)
+    pixels = torch.randn(3, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
+    lock_was_free = []
+
+    def run_and_try_lock(*arguments):
+        with ThreadPoolExecutor(1) as thread:
+            lock_was_free.append(thread.submit(lambda: GENERATOR_LOCK.acquire(blocking=False)).result())
+            if lock_was_free[-1]:
+                thread.submit(GENERATOR_LOCK.release).result()
+        return run_session(*arguments)
+
+    monkeypatch.setattr(onnx, "run_session", run_and_try_lock)
+    method(encoder, rx.load_image(pixels, encoder), seed=0)
+    assert lock_was_free[:2] == [True, True]
