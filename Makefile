@@ -32,11 +32,6 @@ quick: lint
 test: lint docs chromium
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full and not hostile'
 
-# Lint, types and the fast tests.
-quick: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile \
-	  -m 'not slow and not browser and not cluster and not hostile and not full'
-
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
