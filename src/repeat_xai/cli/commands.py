@@ -35,28 +35,28 @@ COMMANDS = {
     "explain": CommandEntry(
         "explain",
         "explain",
-        "Show which pixels of images an encoder's code depends on.",
+        "Show which pixels of an image an encoder's code depends on.",
     ),
-    "demo": CommandEntry("demo", "demo", "Explain four photos that come with the package."),
+    "demo": CommandEntry("demo", "demo", "Explain four sample photos, without any download."),
     "screen": CommandEntry(
         "screen",
         "screen",
-        "Rank images to find those that the encoder does not know.",
+        "Rank images by uncertainty, to find those that the encoder does not know.",
     ),
     "evaluate": CommandEntry(
         "evaluate",
         "evaluate",
-        "Judge methods and encoders on a dataset by metrics.",
+        "Judge methods and encoders by metrics on a dataset.",
     ),
     "serve": CommandEntry(
         "serve",
         "serve",
-        "Explain photos in a browser.",
+        "Explain your photos in an app in the browser.",
     ),
     "reproduce": CommandEntry(
         "reproduce",
         "reproduce",
-        "Make the paper's tables and figures again.",
+        "Make the tables and figures of the paper on REPEAT again.",
     ),
     "list": CommandEntry("list_names", "list_names", "List encoders, methods, metrics, datasets and executors."),
 }
@@ -126,7 +126,8 @@ def epilog(examples: Sequence[str]) -> str:
 app = typer.Typer(
     name="repeat-xai",
     cls=LazyGroup,
-    help="Which pixels of an image does an encoder's code depend on, and how sure are we that each of them matters?",
+    help="Find out which pixels of an image an encoder's code depends on, and how sure it is that each of them "
+    "matters.\n\nAn encoder is a network that turns an image into a vector, its code. No labels are needed.",
     epilog=epilog(EXAMPLES[""]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
