@@ -17,10 +17,10 @@ from repeat_xai.output.results_folder import ResultsFolder
 
 
 def demo(
+    seed: options.Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder that the results are written to.", rich_help_panel=OUTPUT)] = Path(
         "demo"
     ),
-    seed: options.Seed = 0,
 ) -> None:
     """Explain four photos that come with scikit-image, by the encoder that comes with this package.
 

@@ -144,7 +144,7 @@ def test_rows_that_vanish_while_a_run_goes_on_are_missed_at_its_end(evaluate, mo
     lost = [line for line in said.splitlines() if "are gone from" in line]
     assert lost == [
         f"repeat-xai: 2 rows or their maps are gone from {tmp_path}/out/rows since they were made; "
-        "run the same command again to make them anew"
+        "run the same command again to make them again"
     ]
     status, said, _ = evaluate("--metrics", "largest")
     assert (status, "2 of 4 rows to make" in said) == (0, True)
