@@ -156,6 +156,8 @@ def evaluate(
     if needing and not worker.dataset(dataset).has_segmentations:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no segmentations of objects")
     print_left_out(line for name in (dataset, *evaluation.against) if (line := worker.dataset(name).left_out))
+    for spec in evaluation.encoder_specs:  # a wrong name is refused before the store makes its folder
+        worker.encoder(spec)
     store = RowStore(rows or out / "rows")
     campaign = Campaign(sheets=evaluation.sheets, images=images, seed=seed, store=store, worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
