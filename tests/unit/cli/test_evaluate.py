@@ -145,20 +145,8 @@ def test_wrong_requests_are_refused_in_one_line(cats, evaluate, options, words):
 
 def test_every_further_metric_has_its_numbers(cats, evaluate, tmp_path):
     metrics = "deletion,insertion,local_lipschitz,sparseness"
-    arguments = [
-        "--dataset",
-        cats,
-        "--images",
-        2,
-        "--methods",
-        "relax",
-        "--metrics",
-        metrics,
-        "--draws",
-        2,
-        "--runs",
-        2,
-    ]
+    arguments = ["--dataset", cats, "--images", 2, "--methods", "relax", "--metrics", metrics]
+    arguments += ["--draws", 2, "--runs", 2]
     assert evaluate(*arguments)[0] == 0
     table = numbers(tmp_path / "out/evaluation.csv")
     for title in ("deletion (I)", "insertion (I)", "local lipschitz (I)"):

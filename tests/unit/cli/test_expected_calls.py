@@ -1,14 +1,18 @@
 """Tests of the total of the progress bar: a closed form in the encoder calls of the images that are done."""
 
+import io
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.progress import Progress
 
 import repeat_xai as rx
-from repeat_xai.cli.explain_progress import ExpectedCalls
+from repeat_xai.cli import explain_progress
+from repeat_xai.cli.explain_progress import ExpectedCalls, fill_with_progress
 from repeat_xai.errors import ImageError
-from repeat_xai.output.results_folder import ImageOutcome
+from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
 
 FIXED = rx.Repeat(estimator="exact", base=rx.Relax(masks=6), repeats=2)
 CALLS = 13
@@ -64,3 +68,31 @@ def test_the_total_of_an_automatic_budget_is_unknown_until_an_image_is_explained
 def test_a_given_budget_is_known_before_the_first_image():
     method = rx.Repeat(budget=256)
     assert ExpectedCalls(method, 3).total == 3 * method.calls
+
+
+@pytest.mark.parametrize(
+    ("method", "calls", "expected"),
+    [
+        (FIXED, [CALLS] * 3, [3 * CALLS] * 4),
+        (rx.Repeat(budget="auto"), [257, 513, 385], [None, 3 * 257, 3 * 385, 3 * 385]),
+    ],
+    ids=["fixed", "automatic"],
+)
+def test_the_bar_shows_the_expected_total(method, calls, expected, encoder, tmp_path, monkeypatch):
+    totals = []
+
+    class RecordedProgress(Progress):
+        def add_task(self, *arguments, total, **options):
+            totals.append(total)
+            return super().add_task(*arguments, total=total, **options)
+
+        def update(self, *arguments, total, **options):
+            totals.append(total)
+            super().update(*arguments, total=total, **options)
+
+    monkeypatch.setattr(explain_progress, "_progress", lambda: RecordedProgress(console=Console(file=io.StringIO())))
+    monkeypatch.setattr(ResultsFolder, "fill", lambda *_: (explained(each) for each in calls))
+    folder = ResultsFolder(folder=tmp_path, encoder=encoder, method=method, seed=0)
+    outcomes = list(fill_with_progress([Path("cat.png")] * len(calls), folder, json_line=None))
+    assert len(outcomes) == len(calls)
+    assert totals == expected

@@ -14,8 +14,11 @@ MOVEMENT, FLAT = "hardly changes the code", "nearly a single colour"
 
 @pytest.fixture
 def flat(tmp_path):
+    """A grey photo whose right half is a little brighter, by less than anybody sees."""
     path = tmp_path / "grey.png"
-    PIL.Image.new("RGB", (80, 60), (128, 128, 128)).save(path)
+    photo = PIL.Image.new("RGB", (80, 60), (128, 128, 128))
+    photo.paste((129, 129, 129), (40, 0, 80, 60))
+    photo.save(path)
     return path
 
 
