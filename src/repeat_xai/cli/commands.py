@@ -96,7 +96,8 @@ def one_line_errors() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         command = error.ctx.command_path if error.ctx is not None else "repeat-xai"
-        typer.echo(f"repeat-xai: {' '.join(error.format_message().split())}; see {command} --help", err=True)
+        message = " ".join(error.format_message().replace("Value error, ", "").split()).removesuffix(".")
+        typer.echo(f"repeat-xai: {message}; see {command} --help", err=True)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
         typer.echo("repeat-xai: interrupted", err=True)

@@ -35,7 +35,7 @@ def _methods_with(option: str, last: str = "or") -> str:
 
 def explain(
     images: Annotated[
-        list[Path], typer.Argument(metavar="IMAGE…", readable=False, help="Image files, or folders of images.")
+        list[Path], typer.Argument(metavar="IMAGE", readable=False, help="Image files, or folders of images.")
     ],
     *,
     encoder: options.Encoder = "efficientnet_lite0",

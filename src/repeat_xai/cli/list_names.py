@@ -24,7 +24,7 @@ class ListedKind(StrEnum):
     executors = "executors"
 
 
-def list_names(kind: Annotated[ListedKind, typer.Argument(help="The kind of names to list.")]) -> None:
+def list_names(kind: Annotated[ListedKind, typer.Argument(metavar="KIND", help="The kind of names to list.")]) -> None:
     """List names that the other commands take, each with a description."""
     known = {
         ListedKind.encoders: encoder_names,

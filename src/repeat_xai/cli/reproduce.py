@@ -42,7 +42,7 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME…",
+            metavar="NAME",
             help="Names of tables and figures, or 'all' for every one; `repeat-xai reproduce list` lists them.",
         ),
     ],

@@ -34,7 +34,7 @@ from repeat_xai.seeds import expect_seed
 
 def screen(
     images: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER…", readable=False, help="Folders of images, or single image files.")
+        list[Path], typer.Argument(metavar="FOLDER", readable=False, help="Folders of images, or single image files.")
     ],
     *,
     reference: Annotated[

@@ -230,3 +230,10 @@ def test_wrong_usage_is_one_line_that_names_the_help(monkeypatch, capsys):
     status, output = run_here(monkeypatch, capsys, "explain", "cat.png", "--out", "out", "--masks", "0")
     assert (status, output.out) == (2, "")
     assert re.fullmatch(r"repeat-xai: Invalid value for '--masks': .*; see repeat-xai explain --help\n", output.err)
+
+
+def test_an_unknown_kind_of_names_is_refused_with_the_known_kinds(monkeypatch, capsys):
+    status, output = run_here(monkeypatch, capsys, "list", "nonsense")
+    assert (status, output.out) == (2, "")
+    assert re.fullmatch(r"repeat-xai: .*'nonsense'.*'encoders'.*'executors'; see repeat-xai list --help\n", output.err)
+    assert "Value error" not in output.err
