@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install chromium demo test lint docs real hostile bench clean
+.PHONY: install chromium demo quick test lint docs real hostile bench clean
 
 install: $(INSTALLED)
 
@@ -24,6 +24,10 @@ chromium:
 
 demo: install
 	$(BIN)/repeat-xai demo --out demo
+
+# Lint, types and the fast tests; under a minute and a half on two cores.
+quick: lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'not (slow or browser or cluster or full or hostile)'
 
 test: lint docs chromium
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full and not hostile'

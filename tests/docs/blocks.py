@@ -1,4 +1,4 @@
-"""The fenced blocks of README and docs, and what each of them asks to be done."""
+"""Read the fenced blocks of README and docs, and cut the budget of what they run."""
 
 import ast
 import re
@@ -9,47 +9,47 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs/tutorial.md"
-PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
-"""The tutorial is run at its own budget, by a test of its own."""
-SHELL = {"", "sh", "bash", "console"}
-SHOWN = {"text", "html", "json"}
-"""Languages of what is only looked at."""
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
+"""Pages whose blocks are run at a small budget. The tutorial is run at its own budget, by a test of its own."""
+SHELL_LANGUAGES = {"", "sh", "bash", "console"}
+TEXT_LANGUAGES = {"text", "html", "json"}
+"""Languages of blocks that are not run."""
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\S*)(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
 )
 
 
 class Block(NamedTuple):
-    """What stands between two fences."""
+    """The text between two fences."""
 
     page: Path
     line: int
     language: str
     rest: str
-    """What stands behind the language."""
+    """The words behind the language, such as a title."""
     text: str
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
+        """The page and the line of the block, for error messages."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
 
 def blocks(page: Path) -> list[Block]:
-    """Those of a page, in order; a fence that is not closed is refused."""
+    """Return the blocks of a page, in order; a fence that is not closed is an error."""
     content = page.read_text(encoding="utf-8")
-    found = []
+    result = []
     for fence in FENCE.finditer(content):
         width = len(fence["indent"])
         text = "".join(line[width:] for line in fence["text"].splitlines(keepends=True))
-        found.append(
-            Block(page, content[: fence.start()].count("\n") + 1, fence["language"], fence["rest"].strip(), text)
-        )
-    assert content.count("```") == 2 * len(found), f"{page}: a fence is not closed, or not read"
-    return found
+        line = content[: fence.start()].count("\n") + 1
+        result.append(Block(page, line, fence["language"], fence["rest"].strip(), text))
+    assert content.count("```") == 2 * len(result), f"{page}: a fence is not closed, or not read"
+    return result
 
 
 def commands(text: str) -> list[list[str]]:
-    """Lines of a shell as words: continued lines joined, prompts and comments left out.
+    """Return the lines of a shell as words; continued lines are joined, prompts and comments are left out.
 
     >>> commands("$ repeat-xai list methods  # all of them")
     [['repeat-xai', 'list', 'methods']]
@@ -60,7 +60,7 @@ def commands(text: str) -> list[list[str]]:
 
 
 def without_ellipsis(words: list[str]) -> list[str]:
-    """An ellipsis stands for more of the same; it is left out, and so is the option it would be the value of.
+    """Return a command without its ellipses, and without an option whose value is an ellipsis.
 
     >>> without_ellipsis(["evaluate", "--encoder", "efficientnet_lite0", "--encoder", "…", "--seed", "1", "…"])
     ['evaluate', '--encoder', 'efficientnet_lite0', '--seed', '1']
@@ -74,15 +74,15 @@ def without_ellipsis(words: list[str]) -> list[str]:
     return kept
 
 
-def quoted(block: Block) -> bool:
-    """Whether the lines of a block stand in the file that its title names, one after the other."""
+def is_quoted_from_source(block: Block) -> bool:
+    """Return whether the lines of a block stand in the file that its title names, one after the other."""
     (name,) = re.fullmatch('title="(.+)"', block.rest).groups()
     source = [line.strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
     lines = [line.strip() for line in block.text.strip().splitlines()]
-    return any(source[at : at + len(lines)] == lines for at in range(len(source)))
+    return any(source[start : start + len(lines)] == lines for start in range(len(source)))
 
 
-AT_MOST = {
+MAX_VALUES = {
     "Relax": {"masks": 12},
     "Repeat": {"repeats": 2, "budget": 256},
     "Spread": {"passes": 2},
@@ -96,81 +96,91 @@ AT_MOST = {
     "RobustnessScore": {"draws": 2},
     "similarity_range": {"masks": 12},
 }
-"""A snippet's budget: what is called → a number it is given, or the most it may be where it is given."""
-UNLESS_SAID = {"load_encoder": {"size": 32}}
-"""What is called → what it is given unless the snippet says otherwise: an encoder sees 32×32 pixels."""
+"""The budget of a snippet: the largest number that a call may be given, which it is given if the snippet gives none."""
+DEFAULT_VALUES = {"load_encoder": {"size": 32}}
+"""What a call is given unless the snippet says otherwise: an encoder sees 32×32 pixels."""
 
 
-def shrunk(source: str, name: str) -> ast.Module:
-    """A snippet with its budget cut.
+def with_small_budget(source: str, name: str) -> ast.Module:
+    """Return the syntax tree of a snippet whose budget is cut.
 
-    >>> ast.unparse(shrunk("rx.Repeat(repeats=10)", "doctest"))
+    >>> ast.unparse(with_small_budget("rx.Repeat(repeats=10)", "doctest"))
     'rx.Repeat(repeats=2, budget=256, base=rx.Relax(masks=12))'
+    >>> ast.unparse(with_small_budget("rx.explain(encoder, 'cat.jpg')", "doctest"))
+    "rx.explain(encoder, 'cat.jpg', method=rx.Repeat(repeats=2, budget=256, base=rx.Relax(masks=12)))"
     """
-    return ast.fix_missing_locations(_Shrinking().visit(ast.parse(source, name)))
+    return ast.fix_missing_locations(_BudgetCutter().visit(ast.parse(source, name)))
 
 
-class _Shrinking(ast.NodeTransformer):
+class _BudgetCutter(ast.NodeTransformer):
+    """Adds or lowers the keyword arguments of `MAX_VALUES` and `DEFAULT_VALUES`, and cuts the budget of commands."""
+
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         given = {keyword.arg: keyword for keyword in node.keywords}
-        for option, most in AT_MOST.get(called, {}).items():
+        for option, limit in MAX_VALUES.get(name, {}).items():
             if option not in given:
-                node.keywords.append(ast.keyword(option, ast.Constant(most)))
+                node.keywords.append(ast.keyword(option, ast.Constant(limit)))
             elif isinstance(value := given[option].value, ast.Constant) and isinstance(value.value, int):
-                given[option].value = ast.Constant(min(value.value, most))
-        if called == "Repeat" and "base" not in given and isinstance(node.func, ast.Attribute):
-            base = ast.Call(ast.Attribute(node.func.value, "Relax", ast.Load()), [], [])
-            node.keywords.append(ast.keyword("base", self.visit_Call(base)))
-        if called == "main" and node.args:
-            words = ast.literal_eval(node.args[0])
-            node.args[0] = ast.List([ast.Constant(word) for word in cheap(words)], ast.Load())
-        for option, value in UNLESS_SAID.get(called, {}).items():
+                given[option].value = ast.Constant(min(value.value, limit))
+        if isinstance(node.func, ast.Attribute):
+            if name == "Repeat" and "base" not in given:
+                node.keywords.append(ast.keyword("base", self._call(node.func, "Relax")))
+            if name in ("explain", "explain_many") and "method" not in given:
+                node.keywords.append(ast.keyword("method", self._call(node.func, "Repeat")))
+        if name == "main" and node.args:
+            words = eval(compile(ast.Expression(node.args[0]), "arguments of main", "eval"))
+            node.args[0] = ast.List([ast.Constant(word) for word in cheap_command(words)], ast.Load())
+        for option, value in DEFAULT_VALUES.get(name, {}).items():
             if option not in given and "preprocessing" not in given:
                 node.keywords.append(ast.keyword(option, ast.Constant(value)))
         return node
 
+    def _call(self, beside: ast.Attribute, name: str) -> ast.Call:
+        """Return a call of another name of the same module, whose budget is cut as well."""
+        return self.visit_Call(ast.Call(ast.Attribute(beside.value, name, ast.Load()), [], []))
 
-FEW = {"--masks": 9, "--repeats": 2}
-"""Nine masks are too few for a designed pool, so that they are run exactly, at 19 calls of the encoder."""
-BUDGET = {
-    "explain": FEW | {"--passes": 2, "--size": 32},
-    "screen": FEW | {"--size": 32},
-    "evaluate": FEW | {"--passes": 2, "--images": 2, "--draws": 2},
-    "reproduce": FEW | {"--passes": 2, "--images": 2, "--draws": 2, "--samples": 24},
+
+SMALL_REPEAT = {"--masks": 9, "--repeats": 2}
+"""Nine masks are too few for the fast estimator, so the repeats are exact, at 19 encoder calls."""
+BUDGETS = {
+    "explain": SMALL_REPEAT | {"--passes": 2, "--size": 32},
+    "screen": SMALL_REPEAT | {"--size": 32},
+    "evaluate": SMALL_REPEAT | {"--passes": 2, "--images": 2, "--draws": 2},
+    "reproduce": SMALL_REPEAT | {"--passes": 2, "--images": 2, "--draws": 2, "--samples": 24},
 }
-"""A command's budget: what it is given in place of what is printed."""
-OF_SOME = {"kernel_shap": ("--samples", 24), "integrated_gradients": ("--steps", 4)}
-"""Of `explain`, options that only these methods have."""
-TINY = "timm:test_resnet=random"
-"""The encoder that methods are judged with."""
+"""The budget of a command: options that replace those of the page."""
+METHOD_OPTIONS = {"kernel_shap": ("--samples", 24), "integrated_gradients": ("--steps", 4)}
+"""Options of `explain` that only these methods have."""
+TINY_ENCODER = "timm:test_resnet=random"
+"""The encoder that `evaluate` and `reproduce` judge methods with."""
 
 
-def cheap(words: list[str]) -> list[str]:
-    """A command with its budget cut: options are appended, and the last of two is heeded.
+def cheap_command(words: list[str]) -> list[str]:
+    """Return a command with a small budget: options are appended, and the last of two is used.
 
-    Methods are judged with a tiny encoder, and `all` tables of the paper are one of them.
+    Methods are judged with a tiny encoder, and a single table stands for `all` tables of the paper.
 
-    >>> cheap(["screen", "photos/", "--masks", "250"])
+    >>> cheap_command(["screen", "photos/", "--masks", "250"])
     ['screen', 'photos/', '--masks', '250', '--masks', '9', '--repeats', '2', '--size', '32']
     """
     command = words[0]
-    options = dict(BUDGET.get(command, {}))
+    options = dict(BUDGETS.get(command, {}))
     if command == "explain":
-        options |= dict(option for method, option in OF_SOME.items() if method in " ".join(words))
+        options |= dict(option for method, option in METHOD_OPTIONS.items() if method in " ".join(words))
     if command in ("evaluate", "reproduce"):
-        words = [word for word in words if word not in {"--encoder", *named(words)}]
-        options["--encoder"] = TINY
+        words = [word for word in words if word not in {"--encoder", *encoders_of(words)}]
+        options["--encoder"] = TINY_ENCODER
     if command == "reproduce":
         words = [*("thresholds" if word == "all" else word for word in words if word != "--only-these"), "--only-these"]
     return [*words, *(str(word) for option in options.items() for word in option)]
 
 
-def named(words: list[str]) -> list[str]:
-    """The encoders that a command names.
+def encoders_of(words: list[str]) -> list[str]:
+    """Return the encoders that a command names.
 
-    >>> named(["evaluate", "--encoder", "efficientnet_lite0", "--encoder", "torchvision:alexnet=file"])
+    >>> encoders_of(["evaluate", "--encoder", "efficientnet_lite0", "--encoder", "torchvision:alexnet=file"])
     ['efficientnet_lite0', 'torchvision:alexnet=file']
     """
     return [after for option, after in pairwise(words) if option == "--encoder"]

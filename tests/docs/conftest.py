@@ -1,4 +1,4 @@
-"""A folder with what the docs name: real files, of scikit-image's photos and of small or untrained networks."""
+"""A folder with the files that the documentation names: photos of scikit-image, and small or untrained networks."""
 
 import json
 import sys
@@ -18,17 +18,21 @@ from torch import nn
 
 import repeat_xai as rx
 from repeat_xai.data.known_datasets import DATASETS
+from repeat_xai.engine.kernels import KERNELS
+from repeat_xai.experiments.executors.executor_names import EXECUTORS
+from repeat_xai.methods.method_names import METHODS
 from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.metrics import METRICS
 
 PHOTOS = {"chelsea": data.chelsea, "coffee": data.coffee, "rocket": data.rocket, "astronaut": data.astronaut}
 CLASSES = ("AnnualCrop", "Forest", "River", "SeaLake")
 COMMIT = "0" * 40
+REGISTRIES = (METHODS, METRICS, THRESHOLDS, KERNELS, DATASETS, EXECUTORS)
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory) -> Path:
-    """Everything a snippet may find in the folder it is run in."""
+def files(tmp_path_factory) -> Path:
+    """Make every file that a snippet may use, in a folder of its own."""
     root = tmp_path_factory.mktemp("docs")
     pictures(root)
     datasets(root / "DATA")
@@ -37,27 +41,27 @@ def prepared(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def registered():
-    """What a page registers is known on that page alone."""
-    tables = (METRICS, THRESHOLDS, DATASETS)
-    before = [dict(table) for table in tables]
+def restored_registries():
+    """Remove what a page registers after its test, so that other pages do not know it."""
+    before = [dict(registry) for registry in REGISTRIES]
     yield
-    for table, names in zip(tables, before, strict=True):
-        table.clear()
-        table.update(names)
+    for registry, names in zip(REGISTRIES, before, strict=True):
+        registry.clear()
+        registry.update(names)
 
 
 @pytest.fixture
-def here(prepared, registered, tmp_path, monkeypatch):
-    """A folder of one's own, with everything in it that snippets name."""
-    for thing in prepared.iterdir():
-        (tmp_path / thing.name).symlink_to(thing)
+def prepared_folder(files, restored_registries, tmp_path, monkeypatch):
+    """Run the test in a folder of its own, in which every file that snippets name is found."""
+    for path in files.iterdir():
+        (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf/hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("repeat_xai.output.results_folder.SCREEN_DPI", 30)
-    demo = import_module("repeat_xai.cli.demo")  # which has no options for its budget
+    for resolution in ("SCREEN_DPI", "PRINT_DPI"):
+        monkeypatch.setattr(f"repeat_xai.output.results_folder.{resolution}", 30)
+    demo = import_module("repeat_xai.cli.demo")  # it has no options for its budget
     monkeypatch.setattr(demo, "Repeat", lambda: rx.Repeat(base=rx.Relax(masks=9), repeats=2))
     monkeypatch.setattr(demo, "load_encoder", lambda name: rx.load_encoder(name, size=32))
     for module in [module for name, module in sys.modules.items() if name.startswith("repeat_xai.")]:
@@ -66,6 +70,7 @@ def here(prepared, registered, tmp_path, monkeypatch):
 
 
 def pictures(root: Path) -> None:
+    """Write the photos that the pages name."""
     PIL.Image.fromarray(data.chelsea()).save(root / "cat.jpg")
     PIL.Image.fromarray(data.coffee()).save(root / "query.jpg")
     for folder, number in (("photos", 0), ("known", 1)):
@@ -78,7 +83,7 @@ def pictures(root: Path) -> None:
 
 
 def crops(side: int) -> dict[str, np.ndarray]:
-    """Four of each photo, moved a little."""
+    """Return four crops of each photo, each at another place."""
     return {
         f"{name}{n}": photo()[20 * n : 20 * n + side, 30 * n : 30 * n + side]
         for name, photo in PHOTOS.items()
@@ -87,7 +92,7 @@ def crops(side: int) -> dict[str, np.ndarray]:
 
 
 def datasets(root: Path) -> None:
-    """Sixteen pictures of each dataset, laid out as torchvision has them."""
+    """Write sixteen pictures of each dataset, laid out as torchvision lays them out."""
     voc = root / "VOCdevkit/VOC2012"
     for folder in ("JPEGImages", "SegmentationClass", "ImageSets/Segmentation"):
         (voc / folder).mkdir(parents=True)
@@ -113,7 +118,7 @@ def datasets(root: Path) -> None:
     notes = {
         "images": [{"id": n, "file_name": f"{name}.jpg", "height": 160, "width": 160} for n, name in enumerate(tiny)],
         "annotations": [{"id": n, "image_id": n, "category_id": 1} | box for n in range(len(tiny))],
-        "categories": [{"id": 1, "name": "thing"}],
+        "categories": [{"id": 1, "name": "object"}],
     }
     (root / "coco/annotations/instances_train2017.json").write_text(json.dumps(notes))
     images, labels = np.stack(list(tiny.values())), np.arange(len(tiny)) % 10
@@ -134,7 +139,7 @@ def datasets(root: Path) -> None:
 
 
 def networks(root: Path) -> None:
-    """Untrained networks where the snippets look for weights, and a hub's cache with a tiny DINOv2 in it."""
+    """Write untrained networks where the snippets look for weights, and a hub's cache with a tiny DINOv2 in it."""
     import timm
 
     torch.manual_seed(0)
@@ -167,17 +172,17 @@ def networks(root: Path) -> None:
 
 
 def small_network(channels: int = 3) -> nn.Module:
-    """What stands for a reader's own module: a feature map, as most backbones end in."""
+    """Return a network in place of a reader's own module: it gives feature maps, as most backbones do."""
     return nn.Sequential(nn.Conv2d(channels, 8, 5, stride=2), nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2), nn.ReLU())
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """How many blocks of which kind were done."""
-    done: Counter[str] = Counter()
+    """Print how many blocks of which kind were run or checked."""
+    counts: Counter[str] = Counter()
     for report in terminalreporter.stats.get("passed", []):
         for kind, count in report.user_properties:
-            done[kind] += count if kind.startswith("docs: ") else 0
-    if done:
+            counts[kind] += count if kind.startswith("docs: ") else 0
+    if counts:
         terminalreporter.write_line(
-            ", ".join(f"{count} {kind.removeprefix('docs: ')}" for kind, count in done.items() if count)
+            ", ".join(f"{count} {kind.removeprefix('docs: ')}" for kind, count in counts.items() if count)
         )

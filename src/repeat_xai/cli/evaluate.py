@@ -18,7 +18,7 @@ from repeat_xai.cli.executor_options import (
 )
 from repeat_xai.cli.explain_progress import expect_size, interruptible, print_left_out
 from repeat_xai.cli.options import ADVANCED, HOW, OUTPUT, WHAT
-from repeat_xai.cli.row_progress import make_rows
+from repeat_xai.cli.row_progress import make_rows_with_progress
 from repeat_xai.cli.write_results import write_results
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.errors import ConfigurationError
@@ -157,7 +157,7 @@ def evaluate(
     significance = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():
         with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
-            failed = make_rows(campaign, chosen_executor)
+            failed = make_rows_with_progress(campaign, chosen_executor)
         write_results(
             campaign,
             out,

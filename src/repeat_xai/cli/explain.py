@@ -22,6 +22,7 @@ from repeat_xai.methods.method_names import BaseOptions, MethodSettings, split_n
 from repeat_xai.methods.perturbations import PERTURBATIONS
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
+from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.methods.votes import Votes
 from repeat_xai.output.results_folder import ResultsFolder
 
@@ -67,7 +68,7 @@ def explain(
     threshold: Annotated[
         str,
         typer.Option(
-            help="Rule that finds the value above which a pixel is important: mean, otsu, triangle or li.",
+            help=f"Rule that finds the value above which a pixel is important: {', '.join(THRESHOLDS)}.",
             rich_help_panel=ADVANCED,
         ),
     ] = "mean",
@@ -88,7 +89,7 @@ def explain(
     ] = None,
     similarity: Annotated[
         str,
-        typer.Option(help="Kernel that compares codes: cosine, linear, polynomial or rbf.", rich_help_panel=ADVANCED),
+        typer.Option(help=f"Kernel that compares codes: {', '.join(KERNELS)}.", rich_help_panel=ADVANCED),
     ] = "cosine",
     cells: Annotated[int, typer.Option(min=1, help="Cells per side of a mask's grid.", rich_help_panel=ADVANCED)] = 7,
     keep: Annotated[float, typer.Option(help="Probability that a cell is kept.", rich_help_panel=ADVANCED)] = 0.5,
@@ -98,8 +99,8 @@ def explain(
     perturbation: Annotated[
         str,
         typer.Option(
-            help="What changes between the passes of methods without uncertainty of their own: dropout, noise, flips, "
-            "crops or mc_dropout.",
+            help="What changes between the passes of methods without uncertainty of their own: "
+            f"{', '.join(PERTURBATIONS)}.",
             rich_help_panel=ADVANCED,
         ),
     ] = "dropout",

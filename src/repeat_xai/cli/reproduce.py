@@ -19,7 +19,7 @@ from repeat_xai.cli.executor_options import (
 )
 from repeat_xai.cli.explain_progress import interruptible
 from repeat_xai.cli.options import ADVANCED, BUDGET, HOW, OUTPUT, WHAT
-from repeat_xai.cli.row_progress import make_rows
+from repeat_xai.cli.row_progress import make_rows_with_progress
 from repeat_xai.cli.write_results import write_results
 from repeat_xai.errors import ConfigurationError, RepeatError, choose
 from repeat_xai.experiments.campaign import Campaign
@@ -162,7 +162,7 @@ def reproduce(
         typer.echo(f"repeat-xai: not run in {line}", err=True)
     with interruptible():
         with running_executor(executor, worker, Placement(device, workers, ray_address)) as chosen_executor:
-            failed = make_rows(campaign, chosen_executor)
+            failed = make_rows_with_progress(campaign, chosen_executor)
         pictures, undrawn = _draw_figures([replace(drawing, rows=campaign.rows_of_images) for drawing in drawings], out)
         write_results(
             campaign,

@@ -24,7 +24,7 @@ LONG_RUN = 60.0
 """Seconds from which the estimated time is printed."""
 
 
-def make_rows(campaign: Campaign, executor: Executor) -> int:
+def make_rows_with_progress(campaign: Campaign, executor: Executor) -> int:
     """Make the missing rows, one image of each setting first, and return how many failed or have vanished."""
     work = campaign.missing_work()
     typer.echo(f"repeat-xai: {_rows(work):,} of {campaign.row_count:,} rows to make", err=True)

@@ -55,7 +55,8 @@ def deletion(encoder: Encoder, image: Image, importance: Map, *, steps: int = 20
     >>> import repeat_xai as rx, torch
     >>> encoder = rx.load_encoder(torch.nn.Flatten())
     >>> image = rx.load_image(torch.ones(3, 8, 8), encoder)
-    >>> [round(share, 2) for share in deletion(encoder, image, torch.ones(8, 8), steps=2).similarities.tolist()]
+    >>> curve = deletion(encoder, image, torch.ones(8, 8), steps=2)
+    >>> curve.similarities.round(decimals=2).tolist()
     [1.0, 0.0, 0.0]
     """
     return _curve(encoder, image, importance, curve="deletion", steps=steps, fill=fill)
@@ -71,7 +72,8 @@ def insertion(encoder: Encoder, image: Image, importance: Map, *, steps: int = 2
     >>> import repeat_xai as rx, torch
     >>> encoder = rx.load_encoder(torch.nn.Flatten())
     >>> image = rx.load_image(torch.ones(3, 8, 8), encoder)
-    >>> [round(share, 2) for share in insertion(encoder, image, torch.ones(8, 8), steps=2).similarities.tolist()]
+    >>> curve = insertion(encoder, image, torch.ones(8, 8), steps=2)
+    >>> curve.similarities.round(decimals=2).tolist()
     [0.0, 1.0, 1.0]
     """
     return _curve(encoder, image, importance, curve="insertion", steps=steps, fill=fill)

@@ -9,7 +9,7 @@ from small_work import network, pictures
 from stores import row
 
 import repeat_xai as rx
-from repeat_xai.cli.row_progress import filled
+from repeat_xai.cli.row_progress import make_rows_with_progress
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.executors.executor import Work
 from repeat_xai.experiments.making_rows import EstimatedCost, estimate_cost, split_first_images
@@ -63,7 +63,7 @@ def campaign(worker, tmp_path):
 
 def test_the_duration_is_reported_after_the_first_image_of_every_setting(campaign, capsys):
     slow = Slow(campaign.worker)
-    assert filled(campaign, slow) == 0
+    assert make_rows_with_progress(campaign, slow) == 0
     assert slow.received == [("one", 0), ("other", 0), *(("one", number) for number in range(1, 10))]
     assert capsys.readouterr().err.splitlines() == [
         "repeat-xai: 11 of 11 rows to make",
@@ -72,5 +72,5 @@ def test_the_duration_is_reported_after_the_first_image_of_every_setting(campaig
 
 
 def test_a_short_duration_is_not_reported(campaign, capsys):
-    assert filled(campaign, Slow(campaign.worker, concurrency=10)) == 0
+    assert make_rows_with_progress(campaign, Slow(campaign.worker, concurrency=10)) == 0
     assert capsys.readouterr().err == "repeat-xai: 11 of 11 rows to make\n"

@@ -82,7 +82,7 @@ def test_the_votes_of_the_overview_are_binary_and_average_to_the_map_of_repeat(r
     request = figure_request("overview", root)
     image = request.first_image()
     exact = rx.Repeat(base=RELAX, estimator="exact", repeats=4, votes="binary")(request.encoder, image, seed=0)
-    runs = [RELAX(request.encoder, image, seed=fold(0, "repeat", k)) for k in (0, 1, 3)]
+    runs = [RELAX(request.encoder, image, seed=fold(0, "repeat", k)).importance for k in (0, 1, 3)]
     *steps, p, uncertainty = maps_in(figure)
     assert len(steps) == 6
     np.testing.assert_allclose(p, exact.importance, atol=1e-6)
