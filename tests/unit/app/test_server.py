@@ -121,5 +121,5 @@ def test_an_unknown_encoder_is_refused_before_the_app_is_served(monkeypatch, cap
     pytest.importorskip("gradio")
     options = ("--no-browser", "--port", 0, "--encoder", "torchvision:nothing")
     status, output = run_here(monkeypatch, capsys, "serve", *options)
-    assert (status, output.out) == (1, "")
+    assert (status, output.out) == (2, "")
     assert output.err.startswith("repeat-xai: unknown encoder 'torchvision:nothing'")
