@@ -27,7 +27,7 @@ demo: install
 
 # Lint, types and the fast tests; under a minute and a half on two cores.
 quick: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'not (slow or browser or cluster or full or hostile)'
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile -m 'not (slow or browser or cluster or hostile or full)'
 
 test: lint docs chromium
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'not full and not hostile'

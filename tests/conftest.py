@@ -1,5 +1,7 @@
 """Small encoders and images that every test can afford."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +9,17 @@ from torch import nn
 import repeat_xai as rx
 from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.types import Image
+
+MARKERS = {"browser": "browser", "docs": "slow", "hostile": "slow", "real": "slow"}
+"""A marker for all tests in a folder, by which `make quick` leaves them out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all tests in a folder of `MARKERS` its marker."""
+    for item in items:
+        places = item.path.relative_to(Path(__file__).parent.parent).parts
+        if places[0] == "tests" and places[1] in MARKERS:
+            item.add_marker(MARKERS[places[1]])
 
 
 def small_network(seed: int = 0) -> nn.Module:

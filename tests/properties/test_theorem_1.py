@@ -59,6 +59,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32), threshold=st.sampled_from(["mean", "otsu"]))

@@ -13,6 +13,7 @@ import repeat_xai as rx
 PHOTOS = [data.coffee(), data.chelsea(), data.astronaut(), data.coffee().transpose(1, 0, 2).copy()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("photo", PHOTOS, ids=["landscape", "odd", "square", "portrait"])
 @pytest.mark.parametrize("name", ["resnet18", "alexnet", "vit_b_32", "mobilenet_v3_small"])
 def test_torchvision(name, photo):
@@ -22,6 +23,7 @@ def test_torchvision(name, photo):
     torch.testing.assert_close(rx.load_image(picture, encoder).pixels, theirs, atol=1e-6, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("photo", PHOTOS, ids=["landscape", "odd", "square", "portrait"])
 @pytest.mark.parametrize("name", ["resnet18", "vit_tiny_patch16_224", "tf_efficientnet_lite0"])
 def test_timm(name, photo):

@@ -186,6 +186,7 @@ def errors():
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "error", "word"), MISTAKES, ids=[code for code, _, _ in MISTAKES])
 def test_a_mistake_is_refused_in_one_line(errors, code, error, word):
     assert code in errors, "it is not refused"
@@ -206,6 +207,7 @@ assert torch.equal(explanation.importance, plain.importance)
 """
 
 
+@pytest.mark.slow
 def test_whole_numbers_of_numpy_are_accepted():
     done = subprocess.run([sys.executable, "-c", SETUP + NUMPY_NUMBERS], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr

@@ -82,6 +82,7 @@ def test_loading_one_encoder_does_not_delay_another(monkeypatch, encoder):
         assert slow.result(timeout=5).encoder is encoder
 
 
+@pytest.mark.slow
 def test_an_encoder_that_cannot_be_loaded_is_not_cached():
     cache = EncoderCache()
     with pytest.raises(ConfigurationError, match="unknown encoder"):
@@ -89,6 +90,7 @@ def test_an_encoder_that_cannot_be_loaded_is_not_cached():
     assert cache._find(EncoderSpec(name="torchvision:nothing")) is None
 
 
+@pytest.mark.slow
 def test_an_encoder_loaded_in_a_process_is_the_same_and_leaves_random_numbers_alone():
     with GENERATOR_LOCK, torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
@@ -107,6 +109,7 @@ def test_an_encoder_loaded_in_a_process_is_the_same_and_leaves_random_numbers_al
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [loads.endless, loads.unwrapping_for_ever])
 def test_loading_that_never_ends_is_ended_with_its_process(load, monkeypatch, tmp_path):
     content = {}
@@ -124,6 +127,7 @@ def test_loading_that_never_ends_is_ended_with_its_process(load, monkeypatch, tm
     assert until(lambda: not processes[0].is_alive())
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_while_loading_is_reported(monkeypatch):
     monkeypatch.setattr(encoder_process, "_load", loads.killed)
     with pytest.raises(EncoderError, match="SIGKILL"):

@@ -51,6 +51,7 @@ def photo(tmp_path):
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_photo_is_uploaded_and_taken_by_its_own_page(client, handler, photo):
     key = send(client, photo).text
     answer = call(client, UPLOAD, [], event={"upload": key}).json()["data"][0]
@@ -154,6 +155,7 @@ def test_loopback_names_are_accepted_only_over_the_loopback_interface(name):
             hosts.check(request_reaching(address, host=f"{name}:7860"))
 
 
+@pytest.mark.slow
 def test_an_app_open_to_others_asks_a_browser_for_the_token_once(tmp_path):
     handler = handler_in(tmp_path, local=False)
     further = ("photos.example", "proxy.example:8443")

@@ -51,6 +51,7 @@ def no_job_runs():
     return not any("_work" in thread.name for thread in threading.enumerate())
 
 
+@pytest.mark.slow
 def test_a_job_yields_its_progress_and_ends_with_the_explanation(encoders):
     job_request = request_for(budget=384, seed=1)
     states = list(job_of(encoders, job_request).states())
@@ -70,6 +71,7 @@ def test_two_explanations_are_computed_one_after_the_other(encoders):
         assert torch.equal(explanation.importance, explanation_of(job_request, encoders).importance)
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_calls_the_encoder_no_more(encoders, monkeypatch):
     calls = []
 
@@ -130,6 +132,7 @@ def test_a_job_cancelled_while_an_encoder_loads_ends_its_process(monkeypatch):
     assert until(no_job_runs)
 
 
+@pytest.mark.slow
 def test_a_failed_job_says_why_and_releases_the_encoder(encoders):
     unknown = request_for(encoder_spec=EncoderSpec(name="torchvision:nothing"))
     assert list(job_of(encoders, unknown).states())[-1].message.startswith("unknown encoder 'torchvision:nothing'")
@@ -147,6 +150,7 @@ def test_an_unexpected_error_is_said_in_a_line_and_printed(encoders, monkeypatch
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_concurrent_jobs_with_one_encoder_give_the_same_results_as_alone(encoders):
     spec = EncoderSpec(name="torchvision:squeezenet1_0", weights="random", size=64)
     requests = [request_for(encoder_spec=spec, budget=256, seed=seed) for seed in range(2)]

@@ -42,6 +42,7 @@ def test_encoders_of_one_name_are_labelled_with_their_weights():
     assert encoder_labels(explanations) == ["toy, a", "toy, b", "other"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("explanations", "files"),
     [

@@ -34,6 +34,7 @@ def run(method, encoder, image, seed=0, on_calls=lambda calls: None):
     return explanation, previews
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*METHODS, *WITHOUT_PREVIEWS])
 def test_previews_change_nothing(encoder, image, name):
     method = (METHODS | WITHOUT_PREVIEWS)[name]
@@ -46,6 +47,7 @@ def test_previews_change_nothing(encoder, image, name):
     assert explanation.provenance["encoder_calls"] == expected.provenance["encoder_calls"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_preview_is_the_method_with_fewer_masks(encoder, image, name):
     method = METHODS[name]
@@ -65,6 +67,7 @@ def test_a_preview_is_the_method_with_fewer_masks(encoder, image, name):
         assert early.provenance["encoder_calls"] == expected.provenance["encoder_calls"]
 
 
+@pytest.mark.slow
 def test_the_first_preview_is_near_the_result_and_later_ones_are_nearer(encoder, image):
     explanation, previews = run(rx.Repeat(base=RELAX, budget=4096), encoder, image)
     distances = [(early.importance - explanation.importance).abs().mean().item() for early in previews]
@@ -92,6 +95,7 @@ def test_each_preview_has_twice_as_many_masks_as_the_one_before(method, sizes):
     assert list(preview_sizes(method)) == sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_previews_cost_no_encoder_calls(encoder, image, name):
     reported = []
@@ -145,6 +149,7 @@ class Identified(nn.Module):
         return self.body(images)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*METHODS, *WITHOUT_PREVIEWS])
 def test_a_method_that_needs_gradients_is_given_a_copy_of_the_network(encoder, image, name):
     """It may add hooks to the network, which other requests use at the same time."""

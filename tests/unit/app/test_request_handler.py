@@ -64,6 +64,7 @@ def sent(handler, browser, path):
     return asyncio.run(handler.uploads.receive(browser, path.name, arriving()))
 
 
+@pytest.mark.slow
 def test_a_photo_is_explained_shown_and_saved(handler, upload, monkeypatch, tmp_path):
     monkeypatch.setattr(job_module, "POLL_SECONDS", 0.0)
     give(handler, ME, upload)
@@ -86,6 +87,7 @@ def files(handler):
     return [file for folder in folders for file in folder.rglob("*") if file.is_file()]
 
 
+@pytest.mark.slow
 def test_older_files_are_removed_when_a_job_is_created_and_all_when_the_session_ends(handler, upload, tmp_path):
     shutil.copy(upload, tmp_path / "dog.png")
 
@@ -158,6 +160,7 @@ def test_an_upload_belongs_to_the_browser_that_sent_it_and_is_taken_once(handler
         handler.receive_photo(YOU, key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["result_pages", "save_files"])
 def test_a_result_that_cannot_be_written_fails_the_job(handler, monkeypatch, step):
     def full(*_, **__):
@@ -191,6 +194,7 @@ def test_a_session_that_has_ended_is_not_revived_by_its_job(handler, upload):
     assert files(handler) == []
 
 
+@pytest.mark.slow
 def test_an_idle_session_ends_and_one_in_use_does_not(handler, upload, tmp_path):
     give(handler, ME, Path(shutil.copy(upload, tmp_path / "dog.png")))
     idle_job = handler.create_job(ME, FORM)
@@ -218,6 +222,7 @@ def test_regular_cleanup_ends_idle_sessions_and_at_last_all(handler, upload, tmp
     assert files(handler) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["result_pages", "save_files"])
 def test_files_written_while_the_page_is_closed_are_removed_too(handler, upload, monkeypatch, step):
     real = getattr(handler_module, step)
@@ -236,6 +241,7 @@ def test_files_written_while_the_page_is_closed_are_removed_too(handler, upload,
     assert files(handler) == []
 
 
+@pytest.mark.slow
 def test_nothing_is_written_once_the_page_is_closed(handler, upload, monkeypatch):
     give(handler, ME, upload)
     job = handler.create_job(ME, FORM._replace(masks=100))

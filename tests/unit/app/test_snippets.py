@@ -44,6 +44,7 @@ def expect_same(file, expected):
     assert torch.equal(saved.uncertainty, expected.uncertainty)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "job_request",
     [
@@ -66,6 +67,7 @@ def test_command_and_script_give_the_maps_of_the_app(save_photo, monkeypatch, ca
     expect_same("cat.npz", expected)
 
 
+@pytest.mark.slow
 def test_a_comparison_is_computed_by_command_and_script_too(save_photo, monkeypatch, capsys):
     name = save_photo("cat.png")
     both = [request_for("relax", masks=30, passes=2), request_for("saliency", masks=30, passes=2)]

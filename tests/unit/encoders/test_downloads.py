@@ -40,6 +40,7 @@ def load_without_network(name, home):
     return line, float(seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["timm:test_resnet", "hf:facebook/dinov2-small"])
 def test_without_a_network_a_name_is_refused_quickly_in_one_line(tmp_path, name):
     line, seconds = load_without_network(name, tmp_path)
@@ -48,6 +49,7 @@ def test_without_a_network_a_name_is_refused_quickly_in_one_line(tmp_path, name)
     assert seconds < MAX_SECONDS
 
 
+@pytest.mark.slow
 def test_timms_weights_that_were_downloaded_before_are_loaded_without_a_network(tmp_path):
     config = timm.get_pretrained_cfg("test_resnet")
     home = tmp_path / "hub" / f"models--{config.hf_hub_id.replace('/', '--')}"

@@ -36,6 +36,7 @@ def close(ours, theirs):
     torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "pool", "prefix"),
     [
@@ -105,6 +106,7 @@ def test_mae_is_shown_every_patch_in_order(folder):
 PHOTOS = [data.coffee(), data.coffee().transpose(1, 0, 2).copy(), data.astronaut(), data.chelsea()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

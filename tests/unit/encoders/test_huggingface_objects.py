@@ -24,6 +24,7 @@ def opened(path):
 KINDS = ("dinov2", "registers", "vit", "clip", "clip_vision", "siglip", "siglip_vision", "mae", "beit", "swin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "convnext", "resnet"])
 def test_an_object_gives_the_codes_of_its_folder(folder, kind):
     """Up to rounding: the network of a folder is loaded in the memory format that suits convolutions best."""

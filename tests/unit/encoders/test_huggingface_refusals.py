@@ -131,6 +131,7 @@ print(encoder.name, encoder.weights)
 """
 
 
+@pytest.mark.slow
 def test_a_model_in_the_cache_is_loaded_without_the_hub(folder, tmp_path):
     commit, home = "0123456789abcdef0123456789abcdef01234567", tmp_path / "hub" / "models--someone--tiny"
     shutil.copytree(folder("vit"), home / "snapshots" / commit)

@@ -73,6 +73,7 @@ OBLONG = rx.Preprocessing(size=(96, 128), resize=(96, 128), mean=(0.5,) * 3, std
 SQUARE = rx.Preprocessing(size=(96, 96), resize=120, mean=(0.5,) * 3, std=(0.25,) * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "preprocessing"),
     [

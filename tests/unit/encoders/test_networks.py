@@ -33,6 +33,7 @@ def test_the_embedded_encoder_classifies_a_cat():
     assert best.values[0].sum() > 0.5
 
 
+@pytest.mark.slow
 def test_resnet_codes_are_its_adaptive_pool():
     """The paper takes ResNet's adaptive pool."""
     for name in ("resnet18", "resnet50"):
@@ -44,6 +45,7 @@ def test_resnet_codes_are_its_adaptive_pool():
         assert encoder.pool == "avg"
 
 
+@pytest.mark.slow
 def test_vit_codes_are_its_class_token():
     """The paper takes ViT's class token."""
     encoder = rx.load_encoder("torchvision:vit_b_32", weights="random")
@@ -54,6 +56,7 @@ def test_vit_codes_are_its_class_token():
     assert encoder.pool == "cls"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["densenet121", "shufflenet_v2_x0_5", "mnasnet0_5", "swin_t", "regnet_y_400mf"])
 def test_codes_of_other_families_are_the_input_of_their_classifier(name):
     encoder = rx.load_encoder(f"torchvision:{name}", weights="random")

@@ -33,6 +33,7 @@ def photo_like(encoder):
     return rx.load_image(torch.randn(3, 24, 20, generator=torch.Generator().manual_seed(0)), encoder)
 
 
+@pytest.mark.slow
 def test_a_file_gives_the_networks_codes_for_any_number_of_images(network, tmp_path):
     encoder = rx.load_encoder(export(network, tmp_path / "net.onnx"))
     assert (encoder.name, encoder.preprocessing.size, encoder.batch) == ("onnx:net.onnx", (24, 20), 2)
@@ -42,6 +43,7 @@ def test_a_file_gives_the_networks_codes_for_any_number_of_images(network, tmp_p
         torch.testing.assert_close(encoder(images), network(images), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["exact", "fast"])
 def test_a_file_is_explained_as_its_network_is(network, tmp_path, estimator):
     by_file = rx.load_encoder(export(network, tmp_path / "net.onnx"))
@@ -54,6 +56,7 @@ def test_a_file_is_explained_as_its_network_is(network, tmp_path, estimator):
     assert a.provenance["encoder_calls"] == b.provenance["encoder_calls"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [rx.KernelShap(samples=60), rx.Lime(samples=60), rx.Occlusion(window=8, stride=4)])
 def test_methods_without_gradients_explain_a_file_as_its_network(network, tmp_path, method):
     by_file = rx.load_encoder(export(network, tmp_path / "net.onnx"))
@@ -62,12 +65,14 @@ def test_methods_without_gradients_explain_a_file_as_its_network(network, tmp_pa
     torch.testing.assert_close(a, b, atol=1e-4 * b.abs().max().item(), rtol=0)
 
 
+@pytest.mark.slow
 def test_methods_with_gradients_refuse_a_file(network, tmp_path):
     encoder = rx.load_encoder(export(network, tmp_path / "net.onnx"))
     with pytest.raises(rx.RepeatError, match=r"onnx:net.onnx gives no gradients, which Saliency needs"):
         rx.Saliency()(encoder, photo_like(encoder), seed=0)
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_any_size_is_given_the_size_that_is_chosen(tmp_path):
     network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
     source = export(network, tmp_path / "any.onnx", dynamic=True)
@@ -80,6 +85,7 @@ def test_a_file_that_takes_any_size_is_given_the_size_that_is_chosen(tmp_path):
         rx.Relax(masks=5)(rx.load_encoder(source, size=32), rx.load_image(images[0], encoder), seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
@@ -118,6 +124,7 @@ def test_a_cpu_runs_real_budgets_by_onnx_runtime_and_small_ones_by_torch(network
     assert rx.Relax(masks=50)(encoder, image, seed=0).provenance["ran"]["runtime"] == "torch"
 
 
+@pytest.mark.slow
 def test_each_kind_of_mask_has_its_own_graph(network):
     encoder, plain = rx.load_encoder(network), rx.load_encoder(network, runtime="torch")
     image = photo_like(encoder)
@@ -126,6 +133,7 @@ def test_each_kind_of_mask_has_its_own_graph(network):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
 
 
+@pytest.mark.slow
 def test_the_description_of_weights_includes_files_beside_the_network(tmp_path):
     network = nn.Sequential(nn.Conv2d(3, 64, 3), nn.Conv2d(64, 64, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
     first = rx.load_encoder(export(network, tmp_path / "net.onnx")).weights
@@ -166,6 +174,7 @@ def test_a_tuple_is_refused_where_the_module_would_be_exported():
         rx.Relax(masks=600)(encoder, photo_like(encoder), seed=0)
 
 
+@pytest.mark.slow
 def test_changed_weights_are_exported_again(network):
     encoder = rx.load_encoder(network)
     image = photo_like(encoder)
@@ -208,6 +217,7 @@ def test_a_module_that_cannot_be_exported_is_run_by_torch(module, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_exporting_leaves_the_module_as_it_was(network):
     network.train()
     before = {k: v.clone() for k, v in network.state_dict().items()}
@@ -216,6 +226,7 @@ def test_exporting_leaves_the_module_as_it_was(network):
     assert all(torch.equal(v, before[k]) for k, v in network.state_dict().items())
 
 
+@pytest.mark.slow
 def test_an_exported_network_is_freed_with_its_encoder(network):
     encoder = rx.load_encoder(network)
     rx.Relax(masks=600)(encoder, photo_like(encoder), seed=0)
@@ -224,6 +235,7 @@ def test_an_exported_network_is_freed_with_its_encoder(network):
     assert len(runtimes._ready) < before
 
 
+@pytest.mark.slow
 def test_a_network_that_gives_other_codes_when_exported_is_refused(network, monkeypatch):
     monkeypatch.setattr(onnx_export, "MAX_DIFFERENCE", 0.0)
     with pytest.raises(rx.RepeatError, match="other codes"):
@@ -247,6 +259,7 @@ def test_too_little_memory_to_run_halves_the_batch(network, monkeypatch):
     assert explanation.provenance["encoder_calls"] == 601
 
 
+@pytest.mark.slow
 def test_without_onnx_runtime_torch_runs_everything_but_files(network, tmp_path, monkeypatch):
     source = export(network, tmp_path / "net.onnx")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

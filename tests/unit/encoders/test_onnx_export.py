@@ -47,6 +47,7 @@ def test_threads_export_while_others_use_torch(network):
     assert (sys.stdout, logging.root.manager.disable) == before
 
 
+@pytest.mark.slow
 def test_the_process_imports_a_network_from_its_file_and_lets_it_print(tmp_path, monkeypatch):
     """Files in the working directory are not imported, whatever their names."""
     (tmp_path / "here").mkdir()
@@ -68,6 +69,7 @@ class Hooked(nn.Identity):
         self.register_forward_hook(lambda *_: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "words"), [(nn.Unfold(99), "spatial size"), (Hooked(), "pickle")])
 def test_an_error_in_the_process_is_one_line(module, words):
     with ThreadPoolExecutor(1) as pool, pytest.raises(Exception, match=words) as caught:
@@ -82,6 +84,7 @@ def test_a_module_that_cannot_be_pickled_is_run_by_torch():
     assert explanation.provenance["ran"]["runtime"] == "torch"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lack", ["raise MemoryError", "import os; os.kill(os.getpid(), 9)"])
 def test_too_little_memory_in_the_process_is_recognised(network, monkeypatch, lack):
     program = f"from repeat_xai.encoders import onnx_export as room\ndef lack(*_): {lack}\nroom._export = lack\n"

@@ -8,6 +8,7 @@ import repeat_xai as rx
 from repeat_xai.encoders.pooling import PooledNetwork
 
 
+@pytest.mark.slow
 def test_pools_of_a_feature_map_and_of_tokens():
     """Two channels of four places, of which the first holds 1 to 4; a class token 9 before three tokens."""
     maps = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]], [[0.0, 0.0], [0.0, 8.0]]]])

@@ -14,6 +14,7 @@ import repeat_xai as rx
 batch = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [lambda s: s, lambda s: {"state_dict": s}, lambda s: {"module." + k: s[k] for k in s}])
 @pytest.mark.parametrize("name", ["torchvision:resnet18", "timm:resnet18"])
 def test_a_state_dict_with_a_classifier_is_loaded(tmp_path, name, wrap):

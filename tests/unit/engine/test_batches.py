@@ -18,6 +18,7 @@ def explain(module, pixels=None, **options):
     return rx.Repeat(estimator="exact", base=rx.Relax(masks=20, **options), repeats=2)(encoder, image, seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1, 7, 59, 60, 61, 1000])
 def test_results_do_not_depend_on_the_batch_size(encoder, image, chunk):
     method = rx.Repeat(estimator="exact", base=RELAX, repeats=3)
@@ -185,6 +186,7 @@ class LittleMemory(nn.Module):
         return self.body(images)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "failure",
     [

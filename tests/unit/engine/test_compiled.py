@@ -34,6 +34,7 @@ assert counters["stats"]["unique_graphs"] == 1, counters["stats"]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_compiled_encoder_gives_the_same_maps(device):
     if device == "cuda" and not torch.cuda.is_available():

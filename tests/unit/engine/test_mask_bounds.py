@@ -54,6 +54,7 @@ def test_the_range_is_that_of_similarities_measured_one_by_one(encoder, image):
     assert measured.deviation <= 2 * summands.std(0, correction=0).max().item()
 
 
+@pytest.mark.slow
 def test_the_bound_and_the_empirical_number_hold(image):
     """Over 100 sets of masks, the error at any pixel stays below t in about 95 % of them."""
     encoder = rx.load_encoder(torch.nn.Sequential(torch.nn.AvgPool2d(4), torch.nn.Flatten()))

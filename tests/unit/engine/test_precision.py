@@ -34,6 +34,7 @@ def test_rounding_that_decides_votes_brings_a_warning():
         rx.Relax(masks=60)(encoder, image, seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
 @pytest.mark.parametrize("chunk", [None, 1])
 def test_half_precision_gives_nearly_the_same_map(precision, chunk):

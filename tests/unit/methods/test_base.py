@@ -27,6 +27,7 @@ def test_every_method_of_the_registry_is_tested_here():
     assert all(type(BY_NAME[name]) is type(method) for name, method in METHODS.items())
 
 
+@pytest.mark.slow
 @every_method
 def test_a_call_and_a_stream_give_the_same_explanations(method, encoder, image):
     other = rx.load_image(image.pixels.flip(2), encoder)
@@ -72,6 +73,7 @@ def test_the_explanation_of_a_base_is_its_importance_in_single_precision(method,
     assert torch.equal(method(encoder, image, seed=5).importance, importance.float())
 
 
+@pytest.mark.slow
 @every_method
 def test_the_provenance_says_the_seed_the_method_and_the_calls(method, encoder, image):
     with metering() as meter:
@@ -82,6 +84,7 @@ def test_the_provenance_says_the_seed_the_method_and_the_calls(method, encoder, 
     assert provenance["seconds"] >= 0
 
 
+@pytest.mark.slow
 @every_method
 def test_an_explanation_is_saved_and_loaded_with_the_maps_it_has(method, encoder, image, tmp_path):
     explanation = method(encoder, image)
@@ -107,6 +110,7 @@ class NoBrightImages(torch.nn.Module):
         return self.body(images)
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.filterwarnings("ignore:Setting backward hooks")
 def test_tasks_without_an_image_pass_through_in_order(method, encoder, image):
@@ -134,6 +138,7 @@ def test_tasks_without_an_image_pass_through_in_order(method, encoder, image):
     assert torch.equal(answers[2].result.importance, answers[7].result.importance)
 
 
+@pytest.mark.slow
 @every_method
 def test_a_stream_raises_the_error_of_the_image_that_fails(method, encoder, image):
     picky = rx.load_encoder(NoBrightImages(encoder.module))

@@ -126,6 +126,7 @@ def test_totals_at_some_pixels_equal_those_at_all_pixels(side):
     torch.testing.assert_close(basis.at(*pixels).totals(draws, weights), basis.totals(draws, weights)[:, *pixels])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "grid"),
     [
@@ -177,6 +178,7 @@ def test_the_tally_cuts_and_counts_the_resampled_maps_one_by_one():
     np.testing.assert_allclose(tallied[1].numpy(), share, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_stated_error_equals_its_definition_in_slow_loops():
     """β is moved by the signed errors of its pairs of masks, one move at a time, and the maps vote again."""
     base = rx.Relax(masks=50, grid=rx.Grid(cells=3))

@@ -185,6 +185,7 @@ def test_the_provenance_suffices_to_make_the_explanation_again(encoder, image):
     assert eval(repr(method), {name: getattr(rx, name) for name in rx.__all__}) == method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "base",
     [
@@ -227,6 +228,7 @@ def upper_tenth(maps):
     return maps.flatten(1).quantile(0.9, dim=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["exact", "fast"])
 def test_a_threshold_may_be_a_function(encoder, image, estimator):
     def my_mean(maps):

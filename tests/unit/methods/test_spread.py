@@ -123,6 +123,7 @@ def test_the_encoders_own_dropout_can_be_left_on(base, encoder_with_dropout, ima
     assert not any(part.training for part in encoder_with_dropout.module.modules())
 
 
+@pytest.mark.slow
 def test_monte_carlo_dropout_is_the_mean_over_dropped_codes(image):
     """For f(x) = dropout(x), code and copy are dropped independently, so ∂g/∂x̃ is 4x where both keep x, else 0."""
     encoder = rx.load_encoder(nn.Sequential(nn.Flatten(), nn.Dropout(0.5)).double())

@@ -39,6 +39,7 @@ def results(tmp_path, encoder):
     return ResultsFolder(folder=tmp_path / "out", encoder=encoder, method=METHOD, seed=3)
 
 
+@pytest.mark.slow
 def test_each_image_has_a_panel_its_maps_and_its_provenance(results, photos, encoder):
     outcomes = list(results.fill(photos))
     assert [outcome.path for outcome in outcomes] == photos
@@ -52,6 +53,7 @@ def test_each_image_has_a_panel_its_maps_and_its_provenance(results, photos, enc
         assert outcome.record["budget"]["masks"] == 256
 
 
+@pytest.mark.slow
 def test_whole_results_are_not_made_again(results, photos):
     first = list(results.fill(photos[:2]))
     with metering() as meter:
@@ -61,6 +63,7 @@ def test_whole_results_are_not_made_again(results, photos):
     assert [outcome.record for outcome in again[:2]] == [json.loads(json.dumps(outcome.record)) for outcome in first]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["panel", "maps", "provenance"])
 @pytest.mark.parametrize("damage", [deleted, cut(0.5), flipped(0.5)], ids=["deleted", "cut", "flipped"])
 def test_damaged_results_are_made_again(results, photos, part, damage):
@@ -74,6 +77,7 @@ def test_damaged_results_are_made_again(results, photos, part, damage):
     assert [outcome.before for outcome in results.fill(photos)] == [True, True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [deleted, cut(0.5)], ids=["deleted", "cut"])
 @pytest.mark.parametrize("part", ["panel", "maps"])
 def test_damaged_results_are_made_again_with_other_settings_too(results, photos, part, damage):
@@ -104,6 +108,7 @@ OTHER_SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", OTHER_SETTINGS)
 def test_results_of_other_settings_are_refused_in_one_line_that_names_what_differs(results, photos, case):
     (before,) = results.fill(photos[:1])
@@ -126,6 +131,7 @@ def test_another_number_of_copies_per_batch_is_no_other_setting(results, photos)
     assert outcome.before
 
 
+@pytest.mark.slow
 def test_other_images_may_be_added_with_other_settings(results, photos):
     list(results.fill(photos[:1]))
     (outcome,) = replace(results, seed=4).fill(photos[1:2])
@@ -139,6 +145,7 @@ def test_results_of_a_method_without_uncertainty_are_kept_and_whole(results, pho
     assert [again.before for again in saliency.fill(photos[:1])] == [True]
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_read_fails_alone_and_in_order(results, photos, tmp_path):
     damaged = tmp_path / "bad.png"
     damaged.write_bytes(b"no picture")
@@ -147,6 +154,7 @@ def test_an_image_that_cannot_be_read_fails_alone_and_in_order(results, photos, 
     assert [outcome.path for outcome in outcomes] == [damaged, photos[0], damaged, photos[1]]
 
 
+@pytest.mark.slow
 def test_two_images_of_one_name_have_results_of_their_own(results, photos, tmp_path):
     (tmp_path / "other").mkdir()
     other = photo(tmp_path / "other" / "cat.png", seed=9)

@@ -6,18 +6,10 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from repeat_xai.methods.method_names import METHODS
 from repeat_xai.types import Explanation, Photo
 
-TITLES = {
-    "Repeat": "REPEAT",
-    "Relax": "RELAX",
-    "GuidedBackprop": "Guided backpropagation",
-    "IntegratedGradients": "Integrated gradients",
-    "InputXGradient": "Input × gradient",
-    "GradientShap": "GradientSHAP",
-    "KernelShap": "Kernel SHAP",
-    "Lime": "LIME",
-}
+TITLES: dict[str, str] = {type(method).__name__: method.title for method in METHODS.values()}
 """Titles of methods by the names of their classes; a method that is not here is called by its class."""
 
 

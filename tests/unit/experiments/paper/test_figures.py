@@ -38,6 +38,7 @@ def test_every_figure_has_a_title_a_place_in_the_paper_and_data():
     assert FIGURES["qualitative"].methods == FIGURES["ood-histograms"].methods == COMPARED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_figure_is_written_as_a_signed_png_and_a_pdf_with_truetype_fonts(name, root, tmp_path):
     many, rows = (8, rows_with(lambda _, number: float(number))[0]) if name == "poison-histograms" else (1, None)
@@ -57,6 +58,7 @@ def test_a_figure_is_written_as_a_signed_png_and_a_pdf_with_truetype_fonts(name,
     assert b"/CreationDate" not in content
 
 
+@pytest.mark.slow
 def test_an_existing_figure_is_drawn_again_only_if_something_changed(root, tmp_path):
     request = figure_request("threshold-example", root)
     first = write_figure(request, tmp_path)
@@ -112,6 +114,7 @@ def test_every_threshold_cuts_the_map_where_it_should(root, swaps):
         assert f"≥ {at:#.4g}: {100 * (importance >= at).mean():.0f} %" in texts_in(figure)
 
 
+@pytest.mark.slow
 def test_the_motivation_marks_the_pixel_that_each_method_is_least_sure_of(root):
     figure = drawn_figure("motivation", root)
     request = figure_request("motivation", root)

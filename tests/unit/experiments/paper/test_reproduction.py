@@ -113,6 +113,7 @@ def test_an_encoder_with_the_label_of_the_papers_is_not_shown_as_the_papers(root
             reproduction.encoders(("resnet50",))
 
 
+@pytest.mark.slow
 def test_missing_datasets_are_recorded_and_the_rest_can_be_run(root):
     available = Availability(Worker(device="cpu", root=root))
     reproduction = Reproduction(encoder_specs=(TINY,), only_these=True)
@@ -149,6 +150,7 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_from_tables_that_n
     assert available.missing == [(TINY.label, "it has no weights to randomise", ("sanity",))]
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_papers_values_beside_ours(root, monkeypatch, capsys):
     """The encoder is a ResNet18 on random weights, under the name of the paper's."""
     monkeypatch.setattr(detection_columns, "detect_poison", partial(detect_poison, draws=2))

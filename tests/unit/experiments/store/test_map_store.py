@@ -84,6 +84,7 @@ def test_maps_that_could_not_be_written_completely_are_not_stored(tmp_path, monk
     assert [path.name for path in (tmp_path / "maps.zarr/ab").iterdir()] == ["abc"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["zarr.json", "c/0/0/0"])
 def test_flipped_bits_are_detected(tmp_path, name):
     """A flipped bit gives an error unless it changes nothing that is read, such as one kind of space into another."""
@@ -144,6 +145,7 @@ def test_a_full_disk_gives_an_error(tmp_path, monkeypatch):
         store.write("abd", "cat.png", explanation(1.0))
 
 
+@pytest.mark.slow
 def test_processes_write_at_the_same_time(tmp_path):
     start = forkserver.Barrier(2)
     processes = [

@@ -42,6 +42,7 @@ fields = {
 }
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.fixed_dictionaries(fields), min_size=1, max_size=3))
 def test_every_row_is_read_back_bit_for_bit(drawn):

@@ -12,6 +12,7 @@ from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.store.store_folder import GoneError, StoreFolder
 
 
+@pytest.mark.slow
 def test_processes_add_and_merge_at_the_same_time(tmp_path):
     """A row that a process has reported as stored is found by every reading that begins afterwards."""
     connections, processes = [], []

@@ -149,6 +149,7 @@ def test_kernel_shap_of_a_linear_encoder_is_the_effect_of_each_part(linear, pict
     assert_close(importance, by_quarters(effect), tolerance=1e-4)
 
 
+@pytest.mark.slow
 def test_kernel_shap_converges_to_shapley_values_by_enumeration(encoder, image):
     """Nine parts have 2⁹ coalitions, each of which is encoded."""
     features = rx.Squares(cells=3)

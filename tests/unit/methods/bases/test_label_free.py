@@ -99,6 +99,7 @@ def test_encoder_and_generators_are_left_unchanged_by_a_failure(name, network, i
     assert not hook_count(network)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["saliency", "guided_backprop", "smoothgrad", "kernel_shap"])
 def test_two_hundred_explanations_leave_no_tensor_and_no_hook(name, encoder, image):
     method = SMALL[name]
@@ -162,6 +163,7 @@ def test_lime_weighs_copies_by_the_cosine_distance_of_the_parts_they_keep():
     assert similarity_kernel(None, None, 0 * kept).item() == pytest.approx(math.exp(-1 / (2 * 0.25**2)))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_steps_or_samples():
     network = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
     encoder = rx.load_encoder(network)

@@ -47,6 +47,7 @@ def test_scores_of_one_kind_are_not_separated():
     assert mixture(normal(100)).statement.startswith("no two kinds")
 
 
+@pytest.mark.slow
 def test_a_single_outlier_is_not_a_kind():
     result = mixture(torch.cat((normal(9) * 1e-3, torch.ones(1))))
     assert result.gain > 10

@@ -46,6 +46,7 @@ def test_a_long_list_of_figures_is_folded(tmp_path, count, is_open):
     assert ("<details open>" in page) == is_open
 
 
+@pytest.mark.slow
 def test_what_could_not_be_run_comes_before_the_tables(tmp_path):
     tables, figures = run_of(tmp_path)
     text = write_tables_page(

@@ -114,6 +114,7 @@ def visible_texts(figure):
     return [(text.get_text(), text.get_window_extent()) for text in visible]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "shape"),
     [
@@ -135,6 +136,7 @@ def test_no_text_is_clipped_or_covers_another(figure, shape):
         assert width < 1 or height < 1, (text, other_text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", [steps, marked, cut, several, pair])
 def test_panels_do_not_overlap_and_photos_fill_them(figure):
     figure = figure(SHAPES["landscape"])
@@ -148,6 +150,7 @@ def test_panels_do_not_overlap_and_photos_fill_them(figure):
         assert axes.get_position().bounds == pytest.approx(axes.get_position(original=True).bounds, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "shown"), [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (10, [1, 2, 10])])
 def test_the_first_runs_and_the_last_are_shown_with_their_cuts(count, shown):
     maps, at, votes = runs(count)
