@@ -33,6 +33,7 @@ def run(*arguments, **options):
     return done
 
 
+@pytest.mark.slow
 def test_one_photo_gives_a_panel_maps_and_provenance(photo, tmp_path):
     out = tmp_path / "deep" / "out"
     done = run("explain", photo, "--out", out, *FAST, "--seed", 4, "--threshold", "otsu", "--json")
@@ -60,6 +61,7 @@ def handle_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(photo, tmp_path):
     """After an interrupt, the same command explains the other images and leaves finished results as they are."""
     others = [tmp_path / f"other{i}.png" for i in range(8)]
@@ -110,6 +112,7 @@ def test_bad_images_are_named_and_the_others_explained(photo, tmp_path):
     assert sorted(p.name for p in out.iterdir()) == ["cat.json", "cat.npz", "cat.png", "index.html"]
 
 
+@pytest.mark.slow
 def test_names_that_clash_are_kept_apart_and_a_folder_stands_for_its_images(tmp_path, monkeypatch, capsys):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -164,6 +167,7 @@ def test_an_output_that_cannot_be_written(photo, tmp_path, monkeypatch, capsys):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_users_own_pictures_are_never_written_over(photo, tmp_path, monkeypatch, capsys):
     before = photo.read_bytes()
     status, _ = run_here(monkeypatch, capsys, "explain", photo, "--out", tmp_path, *FAST, *SMALL)
@@ -175,6 +179,7 @@ def test_the_users_own_pictures_are_never_written_over(photo, tmp_path, monkeypa
     assert "among the images" in output.err
 
 
+@pytest.mark.slow
 def test_results_of_another_image_of_the_same_name_are_kept(photo, tmp_path, monkeypatch, capsys):
     other = tmp_path / "other" / "cat.png"
     other.parent.mkdir()
@@ -241,6 +246,7 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_every_option_reaches_the_method(photo, tmp_path, monkeypatch, capsys):
     options = ["--encoder", "timm:vit_tiny_patch16_224", "--weights", "random", "--pool", "avg", "--size", 64]
     options += ["--estimator", "exact", "--budget", 300, "--tolerance", 0.5]
@@ -287,6 +293,7 @@ def test_odd_arguments_do_not_keep_other_images_from_being_explained(photo, tmp_
     assert len(list((tmp_path / "out").glob("long*.json"))) == 1
 
 
+@pytest.mark.slow
 def test_the_demo(tmp_path, monkeypatch, capsys):
     quick = rx.Repeat(estimator="exact", base=rx.Relax(masks=4), repeats=2)
     monkeypatch.setattr(demo, "Repeat", lambda: quick)

@@ -46,6 +46,7 @@ def numbers(path):
         return {(row["method"], row["column"]): row for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, rockets, evaluate, tmp_path):
     metrics = "complexity,emprt,ood,codes"
     arguments = ["--dataset", cats, "--against", rockets, "--metrics", metrics, "--baseline", "relax"]
@@ -94,6 +95,7 @@ def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path)
     assert (status, "1 of 5 rows to make" in output.err) == (0, True)
 
 
+@pytest.mark.slow
 def test_the_page_lists_images_that_failed_and_no_folder_of_the_machine(cats, evaluate, tmp_path):
     (cats / "bad.png").write_text("not a picture")
     assert evaluate("--dataset", cats)[0] == 1
@@ -143,6 +145,7 @@ def test_wrong_requests_are_refused_in_one_line(cats, evaluate, options, words):
     assert len(output.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_every_further_metric_has_its_numbers(cats, evaluate, tmp_path):
     metrics = "deletion,insertion,local_lipschitz,sparseness"
     arguments = ["--dataset", cats, "--images", 2, "--methods", "relax", "--metrics", metrics]
@@ -154,6 +157,7 @@ def test_every_further_metric_has_its_numbers(cats, evaluate, tmp_path):
     assert table["relax", "deletion (I), 2 runs"]["images"] == "2"
 
 
+@pytest.mark.slow
 def test_metrics_of_the_encoder_run_by_name(cats, evaluate, tmp_path):
     options = ["--dataset", cats, "--images", 1, "--metrics", "mprt,max_sensitivity,calibration", "--draws", 2]
     status, output = evaluate(*options)

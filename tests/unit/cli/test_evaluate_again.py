@@ -47,6 +47,7 @@ def scores(tmp_path):
     return {row.image: dict(row.scores) for row in RowStore(tmp_path / "out/rows").rows().values()}
 
 
+@pytest.mark.slow
 def test_a_metric_registered_later_is_computed_for_rows_that_are_there(evaluate, monkeypatch, tmp_path):
     assert evaluate()[0] == 0
     before = scores(tmp_path)
@@ -62,6 +63,7 @@ def test_a_metric_registered_later_is_computed_for_rows_that_are_there(evaluate,
     assert "0 of 4 rows to make" in evaluate("--metrics", "largest,complexity")[1]
 
 
+@pytest.mark.slow
 def test_a_metric_registered_later_is_computed_from_stored_maps_without_the_encoder(evaluate, monkeypatch, tmp_path):
     assert evaluate("--maps")[0] == 0
     register(monkeypatch, "largest")
@@ -74,6 +76,7 @@ def test_a_metric_registered_later_is_computed_from_stored_maps_without_the_enco
         assert (row.calls, row.seconds > 0) == (17, True)
 
 
+@pytest.mark.slow
 def test_a_folder_with_maps_grows_only_when_maps_are_asked_for(evaluate, tmp_path):
     assert evaluate("--maps", "--images", 1)[0] == 0
     assert "3 of 4 rows to make" in evaluate()[1]

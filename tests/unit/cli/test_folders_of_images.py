@@ -32,6 +32,7 @@ def photos(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_explain_descends_into_sub_folders_and_says_what_it_leaves_out(photos, tmp_path, monkeypatch, capsys):
     arguments = ("explain", photos, "--out", tmp_path / "out", "--json", *FAST, *SMALL)
     status, output = run_here(monkeypatch, capsys, *arguments)
@@ -46,6 +47,7 @@ def test_explain_descends_into_sub_folders_and_says_what_it_leaves_out(photos, t
     assert [Path(line["panel"]).name for line in lines] == ["dog.png", "cat.png", "cat-2.png"]
 
 
+@pytest.mark.slow
 def test_screen_descends_into_sub_folders_and_says_what_it_leaves_out(photos, tmp_path, monkeypatch, capsys):
     reference = photos / "known"
     save_photo(reference / "known.png", 60)
@@ -68,6 +70,7 @@ def test_evaluate_says_what_it_leaves_out(photos, tmp_path, monkeypatch, capsys)
     assert "3 of 3 rows" in output.err
 
 
+@pytest.mark.slow
 def test_results_inside_the_searched_folder_are_not_explained(photos, monkeypatch, capsys):
     """Results of this run and of an earlier run into another folder are no photos, nor are panels beside photos."""
     for out in (photos / "results", photos / "results", photos / "more/results", photos / "a"):

@@ -62,6 +62,7 @@ def test_commands_are_completed_without_loading_anything_heavy():
     assert python(LOADS, **variables)[1:] == ("explain\nevaluate\n", "")
 
 
+@pytest.mark.slow
 def test_values_of_options_are_completed():
     variables = {
         "_REPEAT_XAI_COMPLETE": "complete_bash",
@@ -71,6 +72,7 @@ def test_values_of_options_are_completed():
     assert python("from repeat_xai.cli import main; main()", **variables)[1] == "binary\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_can_be_shown(shell):
     status, output, _ = python(
@@ -103,6 +105,7 @@ def test_wrong_usage_is_2_and_arguments_may_be_given_in_python(capsys):
         assert "onsense" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_standard_output_is_one_line(photo, tmp_path):
     arguments = [COMMAND, "explain", photo, "--out", tmp_path / "out", *QUICK]
     with Path("/dev/full").open("w") as full:
@@ -139,6 +142,7 @@ def run_on_terminal(arguments, **environment):
 COLOUR = re.compile(r"\x1b\[[0-9;]*(3|4|9)[0-9]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", [False, True])
 def test_progress_goes_to_the_terminal_results_to_standard_output_and_colours_can_be_left_out(photo, tmp_path, without):
     arguments = ["explain", str(photo), "--out", str(tmp_path / "out"), *QUICK]
@@ -150,6 +154,7 @@ def test_progress_goes_to_the_terminal_results_to_standard_output_and_colours_ca
     assert bool(COLOUR.search(terminal)) != without
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0.0, 0.3, 0.8, 1.8])
 def test_an_interrupt_while_loading_is_a_line_and_130(photo, tmp_path, after):
     child = subprocess.Popen(

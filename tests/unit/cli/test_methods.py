@@ -39,6 +39,7 @@ def test_metrics_are_listed(monkeypatch, capsys):
     assert output.out.splitlines().count("") == 2 * len(KINDS) - 1, "a block for each kind"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_runs_by_its_name(name, photo, monkeypatch, capsys):
     few = FEW if "samples" in METHODS[name].__dataclass_fields__ else FEW[:-2]
@@ -50,6 +51,7 @@ def test_every_method_runs_by_its_name(name, photo, monkeypatch, capsys):
     assert warned_images(output.err) == ([str(photo)] if name in ("repeat", "relax") else [])
 
 
+@pytest.mark.slow
 def test_several_methods_are_drawn_side_by_side(photo, monkeypatch, capsys):
     names = "repeat,relax,saliency,repeat:kernel_shap"
     status, output = explain(photo, monkeypatch, capsys, "--method", names, *FEW, "--json")
@@ -71,6 +73,7 @@ def test_several_methods_are_drawn_side_by_side(photo, monkeypatch, capsys):
     assert [json.loads(line).get("already_done", True) for line in again.out.splitlines()] == [True] * 5
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_the_maps_as_they_are(photo, monkeypatch, capsys):
     explain(photo, monkeypatch, capsys, "--method", "repeat,vargrad,repeat:lime", *FEW)
     folders = ("repeat", "vargrad", "repeat-lime")
@@ -117,6 +120,7 @@ def digest_of(photo):
     return hashlib.sha256(photo.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -179,6 +183,7 @@ def test_a_missing_reference_is_named(photo, monkeypatch, capsys):
     assert (status, output.err) == (1, "repeat-xai: dog.png: no such file\n")
 
 
+@pytest.mark.slow
 def test_the_users_own_comparison_is_not_written_over(photo, monkeypatch, capsys):
     own = photo.parent / "out" / "cat.comparison.png"
     own.parent.mkdir()

@@ -71,6 +71,7 @@ def test_an_interrupted_page_leaves_no_file(run, tmp_path, monkeypatch, command)
     assert OURS in (tmp_path / "out" / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_methods_are_on_one_page_with_the_ways_to_their_files(run, tmp_path):
     assert run("--method", "repeat,relax")[0] == 0
     text = (tmp_path / "out" / "index.html").read_text()
@@ -80,6 +81,7 @@ def test_methods_are_on_one_page_with_the_ways_to_their_files(run, tmp_path):
         assert (tmp_path / "out" / link).exists()
 
 
+@pytest.mark.slow
 def test_with_json_there_are_lines_for_images_only(run, tmp_path):
     status, output = run("--json")
     assert status == 0
@@ -92,6 +94,7 @@ def test_with_json_there_are_lines_for_images_only(run, tmp_path):
     assert (status, without_image_warnings(output.err)) == (0, f"repeat-xai: {panel}: missing, made again\n")
 
 
+@pytest.mark.slow
 def test_the_reference_is_drawn_with_the_images(tmp_path, monkeypatch, capsys):
     for name, step in (("photos", 40), ("known", 30)):
         (tmp_path / name).mkdir()
