@@ -300,6 +300,7 @@ def test_a_connection_without_a_complete_request_is_closed(address, monkeypatch,
     assert raw(address, start)[1] < 5
 
 
+@pytest.mark.slow
 def test_a_connection_stays_open_while_its_request_is_answered(address, client, monkeypatch):
     monkeypatch.setattr(http_server, "MAX_SILENT_SECONDS", 0.1)
     with client.stream("GET", f"/gradio_api/heartbeat/{PAGE}", timeout=5) as stream:

@@ -92,6 +92,7 @@ def test_an_interrupted_run_goes_on(photo, tmp_path):
     assert (out / "cat.json").read_text() == before
 
 
+@pytest.mark.slow
 def test_bad_images_are_named_and_the_others_explained(photo, tmp_path):
     jpeg = tmp_path / "cut.jpg"
     PIL.Image.fromarray(data.coffee()).save(jpeg)
@@ -192,6 +193,7 @@ def test_results_of_another_image_of_the_same_name_are_kept(photo, tmp_path, mon
     assert names == {"cat": str(photo), "cat-2": str(other)}
 
 
+@pytest.mark.slow
 def test_options_that_leave_the_result_as_it_is_find_it_done(photo, tmp_path, monkeypatch, capsys):
     def done(*options):
         status, output = run_here(monkeypatch, capsys, "explain", *options, "--out", tmp_path / "out", *SMALL, "--json")
@@ -206,6 +208,7 @@ def test_options_that_leave_the_result_as_it_is_find_it_done(photo, tmp_path, mo
     assert done(photo.name, *FAST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [["--seed", 1], ["--level", 0.8], ["--method", "relax"], ["--cells", 5], ["--keep", 0.4]],
@@ -230,6 +233,7 @@ def test_only_what_changes_the_result_is_refused_in_a_folder_with_results(photo,
     assert json.loads(explain("out")[1].out)["already_done"]
 
 
+@pytest.mark.slow
 def test_results_whose_rewriting_was_interrupted_do_not_count_as_done(photo, tmp_path, monkeypatch, capsys):
     arguments = ["explain", photo, "--out", tmp_path / "out", *FAST, *SMALL]
     assert run_here(monkeypatch, capsys, *arguments)[0] == 0
@@ -278,6 +282,7 @@ def test_every_option_reaches_the_method(photo, tmp_path, monkeypatch, capsys):
     assert record["encoder_calls"] == 3 * 5 + 1
 
 
+@pytest.mark.slow
 def test_odd_arguments_do_not_keep_other_images_from_being_explained(photo, tmp_path, monkeypatch, capsys):
     (tmp_path / "empty").mkdir()
     odd = tmp_path / "[red]$5 & $6 çat.png"

@@ -105,6 +105,7 @@ def test_the_page_lists_images_that_failed_and_no_folder_of_the_machine(cats, ev
     assert str(tmp_path) not in text
 
 
+@pytest.mark.slow
 def test_maps_are_kept_if_wanted(cats, evaluate, tmp_path):
     arguments = ("--dataset", cats, "--methods", "repeat")
     assert evaluate(*arguments, "--images", 2)[0] == 0

@@ -36,6 +36,7 @@ def explain(monkeypatch, capsys, out, *arguments):
     return output
 
 
+@pytest.mark.slow
 def test_an_encoder_whose_code_hardly_moves_is_warned_of_once_for_each_image(
     photo, rocket, tmp_path, monkeypatch, capsys
 ):
@@ -51,11 +52,13 @@ def test_a_flat_photo_is_warned_of_by_its_colour_alone(flat, tmp_path, monkeypat
     assert warned_images(output.err, MOVEMENT) == []
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_images_that_move_the_code(photo, rocket, tmp_path, monkeypatch, capsys):
     output = explain(monkeypatch, capsys, tmp_path / "out", photo, rocket, "--encoder", network(tmp_path).name)
     assert output.err == ""
 
 
+@pytest.mark.slow
 def test_a_warning_is_not_repeated_for_an_image_that_is_done(photo, flat, tmp_path, monkeypatch, capsys):
     first = explain(monkeypatch, capsys, tmp_path / "out", photo, flat, *SMALL)
     assert len(first.err.splitlines()) == 2

@@ -96,6 +96,7 @@ def test_a_comparison_shows_the_maps_as_they_are(photo, monkeypatch, capsys):
     assert pictures[1].images[-1].get_clim() == (0, 0.25)
 
 
+@pytest.mark.slow
 def test_options_reach_the_methods_that_have_them(photo, monkeypatch, capsys):
     options = ["--method", "kernel_shap,integrated_gradients", "--passes", 2, "--samples", 9, "--steps", 3]
     options += ["--fill", "black", "--features", "superpixels", "--channels", "max_abs", "--perturbation", "noise"]
@@ -149,6 +150,7 @@ def test_superpixels_come_from_the_undisturbed_image(photo, monkeypatch, capsys)
     assert explain(photo, monkeypatch, capsys, *options)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_warning_is_one_line_that_is_printed_once(photo, monkeypatch, capsys):
     options = ["--encoder", "efficientnet_lite0", "--method", "guided_backprop, relax", "--passes", 2, "--masks", 4]
     status, output = run_here(monkeypatch, capsys, "explain", photo, "--out", photo.parent / "out", *options)

@@ -22,6 +22,7 @@ def run(photo, tmp_path, monkeypatch, capsys):
     return explain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain", "screen"])
 def test_a_run_prints_where_its_page_is_and_a_second_run_writes_it_again(run, tmp_path, command):
     page = tmp_path / "out" / "index.html"
@@ -55,6 +56,7 @@ def test_the_users_own_page_stops_the_run_before_it_begins(run, tmp_path, comman
     assert list(page.parent.iterdir()) == [page]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain", "screen"])
 def test_an_interrupted_page_leaves_no_file(run, tmp_path, monkeypatch, command):
     def interrupted(page):
