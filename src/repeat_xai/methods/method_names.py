@@ -111,8 +111,8 @@ class MethodSettings:
         values = {"budget": self.repeat.budget, "tolerance": self.repeat.tolerance}
         if unused := [name for name, value in values.items() if value not in ("auto", None)]:
             raise ConfigurationError(
-                f"{' and '.join(unused)}: an option of the fast estimator, which only REPEAT over RELAX of {FEWEST_MASKS} "
-                "masks or more has; leave it out"
+                f"{' and '.join(unused)}: only the fast estimator uses this, which is for REPEAT over RELAX with "
+                f"{FEWEST_MASKS} masks or more; leave it out"
             )
 
     def _used(self, base: str) -> set[str]:
