@@ -8,7 +8,7 @@ then requests every path that comes back. It also requests the files directly, i
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -67,37 +67,60 @@ def file_references(path: Path | str) -> list[object]:
     ]
 
 
-def attempts(client: httpx.Client, secret: Path) -> Iterator[tuple[str, str]]:
-    """Try every attack; yield its name and everything that came back."""
+def leaks(answer: str, secret: Path) -> bool:
+    """Return whether an answer holds what is in the file, or names a copy of the file that the server has made."""
+    return secret.read_text() in answer or any(copied.endswith(f"/{secret.name}") for copied in copies(answer))
+
+
+def copies(answer: str) -> set[str]:
+    """Return the paths in an answer that look like those of Gradio's copies of files."""
+    return set(re.findall(r"/[^\s\"'<>&\\]*/[0-9a-f]{64}/[^\s\"'<>&\\]+", answer))
+
+
+def attempts(
+    client: httpx.Client, secret: Path, *, before_each: Callable[[], None] = lambda: None
+) -> Iterator[tuple[str, str]]:
+    """Try every attack; yield its name and everything that came back.
+
+    `before_each` is called before each one.
+    """
+    for name, attempt in _attacks(client, secret):
+        before_each()
+        yield name, attempt()
+
+
+def _attacks(client: httpx.Client, secret: Path) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of every attack, and a function that tries it and returns everything that came back."""
+
+    def called(endpoint: str, number: int, data: object, event: object = None) -> Callable[[], str]:
+        return lambda: with_named_files(client, call(client, endpoint, number, data, event))
+
+    def requested(address: str) -> Callable[[], str]:
+        return lambda: client.get(address).text
+
     for endpoint in CALLED_AT:
         for number, form in FUNCTIONS:
             for place in range(max(1, len(form))):
                 data = list(form) or [None]
                 for name in file_references(secret)[: 1 if place else 2]:
                     data[place] = name
-                    yield (
-                        f"{endpoint} function {number} field {place}",
-                        with_named_files(client, call(client, endpoint, number, data)),
-                    )
+                    yield f"{endpoint} function {number} field {place}", called(endpoint, number, list(data))
     for number, _ in FUNCTIONS:
         for name in file_references(secret):
-            yield (
-                f"event of function {number}",
-                with_named_files(client, call(client, "run/predict", number, [], {"upload": name})),
-            )
+            yield f"event of function {number}", called("run/predict", number, [], {"upload": name})
     for server in SERVED_AT:
         for path in (str(secret), str(secret).lstrip("/"), "../" * 12 + str(secret)[1:], quote(str(secret), safe="")):
-            yield f"{server}{path}", client.get(server + path).text
+            yield f"{server}{path}", requested(server + path)
     for address in (
         f"proxy=file://{secret}",
         f"gradio_api/proxy=file://{secret}",
         f"gradio_api/deep_link?session_hash={secret}",
     ):
-        yield address, client.get(address).text
+        yield address, requested(address)
 
 
 def with_named_files(client: httpx.Client, answer: str) -> str:
     """Return an answer of the server together with the contents of every file that it names."""
     paths = {path.encode().decode("unicode_escape") for path in re.findall(r'"path"\s*:\s*"([^"]+)"', answer)}
-    paths |= set(re.findall(r"/[^\s\"'<>&\\]*/[0-9a-f]{64}/[^\s\"'<>&\\]+", answer))
+    paths |= copies(answer)
     return answer + "".join(client.get(f"gradio_api/file={path}").text for path in sorted(paths))

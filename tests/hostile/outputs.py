@@ -14,6 +14,7 @@ import numpy as np
 import PIL.Image
 import pyarrow.parquet as pq
 import pytest
+from command import without_image_warnings
 from hostile.verdicts import Hang, Verdict, drafts, time_limit
 from matplotlib.figure import Figure
 from small_work import network, pictures
@@ -83,7 +84,10 @@ def run_once(folder: Path, command: str, *options: object, photos: int = PHOTOS)
 
 
 def verdict_of_main(*arguments: object, seconds: float = 30.0, lines: int = 1) -> Verdict:
-    """Run `repeat-xai` in this process. A refusal is status 1 or 2 with at most `lines` lines on standard error."""
+    """Run `repeat-xai` in this process. A refusal is status 1 or 2 with at most `lines` lines on standard error.
+
+    Warnings about images that were explained are not counted.
+    """
     out, err = io.StringIO(), io.StringIO()
     try:
         with time_limit(seconds), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -98,7 +102,7 @@ def verdict_of_main(*arguments: object, seconds: float = 30.0, lines: int = 1) -
         return Verdict("traceback", "the command did not end with a status")
     if status == 0:
         return Verdict("right", errors)
-    result = errors.splitlines()
+    result = without_image_warnings(errors).splitlines()
     in_lines = 0 < len(result) <= lines and all(line.startswith("repeat-xai: ") for line in result)
     return Verdict("refused" if status in (1, 2) and in_lines else "traceback", f"status {status}: {errors}")
 

@@ -155,6 +155,7 @@ REFUSED = {
     "infinite uncertainty": with_map("uncertainty", at(1, 1, np.inf)),
     "uncertainty not known of some pixels": with_map("uncertainty", at(1, 1, np.nan)),
     "uncertainty not known although there are votes": with_map("uncertainty", lambda values: values * np.nan),
+    "votes without uncertainty": with_parts(uncertainty=...),
     "a share of votes above one": with_map("vote_share", at(2, 2, 1.01)),
     "a share of votes below zero": with_map("vote_share", at(2, 2, -0.01)),
     "a share of votes that is not a number": with_map("vote_share", at(2, 2, np.nan)),

@@ -9,6 +9,7 @@ import sys
 from contextlib import redirect_stderr
 
 import pytest
+from command import without_image_warnings
 from hostile.image_cases import Picture
 from hostile.image_sources import NAMES, PLACES, named, sparse
 from hostile.jpeg_cases import JPEGS
@@ -46,7 +47,7 @@ def lines_of(text: str, name: str) -> list[str]:
 
 def verdict_of(text: str, path, done: bool) -> Verdict:
     """Return the verdict on one of the images of a command."""
-    lines = lines_of(text, path.name)
+    lines = lines_of(without_image_warnings(text) if done else text, path.name)
     if done and not lines:
         return Verdict("right")
     return Verdict("refused" if len(lines) == 1 and not done else "traceback", "\n".join(lines))

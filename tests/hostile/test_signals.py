@@ -24,8 +24,8 @@ LINES = {
     "repeat-xai: interrupted\n",
     "repeat-xai: interrupted; run the same command again to go on\n",
 }
-SLOW = ("--methods", "relax", "--masks", 4000, "--protocol", "encoder", "--device", "cpu")
-"""Options with which an image takes some tenths of a second, so that a signal arrives during the work."""
+SLOW = ("--methods", "relax", "--masks", 16000, "--protocol", "encoder", "--device", "cpu")
+"""Options with which an image takes some tenths of a second, so that rows are written long before the work ends."""
 
 
 class Running:

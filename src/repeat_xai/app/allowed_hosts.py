@@ -25,7 +25,8 @@ class AllowedHosts:
     """The names under which the app may be reached; a request for any other name is refused.
 
     A web page elsewhere can let its own name resolve to this machine, or send requests here from a user's browser. The
-    headers Host and Origin then name that page.
+    headers Host and Origin then name that page. The names of the loopback interface are allowed only for requests that
+    arrive over it.
     """
 
     port: int
@@ -36,19 +37,22 @@ class AllowedHosts:
 
     def check(self, request: Request) -> None:
         """Refuse a request that was meant for another host, or comes from a page of another site."""
-        reached_address = str((request.scope.get("server") or ("", 0))[0])
+        reached_address = _canonical(str((request.scope.get("server") or ("", 0))[0]))
         host = request.headers.get("host", "")
         if not self._allows(host, reached_address):
             raise RefusedError(
                 403, f"this app is not known as {host[:100]!r}; name it among the allowed hosts when starting the app"
             )
         origin = request.headers.get("origin")
-        if origin is not None and not self._allows(urlsplit(origin).netloc, reached_address):
-            raise RefusedError(403, "a page of another site may not use this app")
+        if origin is not None:
+            scheme, _, origin_host = origin.partition("://")
+            if scheme not in ("http", "https") or not self._allows(origin_host, reached_address):
+                raise RefusedError(403, "a page of another site may not use this app")
 
     def _allows(self, host: str, reached_address: str) -> bool:
         name, port = _split(host)
-        if name in LOOPBACK_HOSTS or (self.shared and name in (_canonical(reached_address), *_machine_names())):
+        own_names = LOOPBACK_HOSTS if _is_loopback(reached_address) else ()
+        if name in own_names or (self.shared and name in (reached_address, *_machine_names())):
             return port == self.port or (port is None and self.port in DEFAULT_PORTS)
         further = [_split(entry) for entry in self.further]
         return (name, port) in further or ((name, None) in further and port == self.port)
@@ -71,6 +75,13 @@ def _split(host: str) -> tuple[str, int | None]:
         return ((parts.hostname or "") if is_plain else "", parts.port)
     except ValueError:
         return ("", None)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _canonical(address: str) -> str:

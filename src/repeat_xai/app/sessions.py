@@ -21,6 +21,8 @@ SESSION_KEY = re.compile(r"[\w-]{6,64}", re.ASCII)
 """Form of the keys by which Gradio's pages name their sessions."""
 MAX_SESSIONS = 500
 """Pages that may be open at the same time, over all browsers."""
+MAX_SESSIONS_PER_BROWSER = 50
+"""Pages of one browser that may be open at the same time."""
 MAX_IDLE_SECONDS = 2 * 60 * 60
 """Time without use after which a session ends, even if the browser never reported that its page was closed."""
 CLEANUP_SECONDS = 60
@@ -90,7 +92,8 @@ class Sessions:
             raise ConfigurationError("the key of a page has 6 to 64 letters and digits; load the page again")
         with self._lock:
             if key not in self._sessions:
-                if len(self._sessions) >= MAX_SESSIONS:
+                own = sum(session.browser == browser for session in self._sessions.values())
+                if len(self._sessions) >= MAX_SESSIONS or own >= MAX_SESSIONS_PER_BROWSER:
                     raise ConfigurationError("too many pages are open here; close one, or try again later")
                 name = secrets.token_urlsafe(16)
                 self._sessions[key] = Session(browser, self.photo_folder / name, self.result_folder / name)

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple, final
@@ -16,12 +17,14 @@ from repeat_xai.errors import ImageError
 
 MAX_CONCURRENT_UPLOADS = 16
 """Uploads under way at the same time, over all browsers."""
+MAX_CONCURRENT_UPLOADS_PER_BROWSER = 4
+"""Uploads of one browser under way at the same time."""
 MAX_WAITING_UPLOADS = 4
 """Photos that may wait for one browser's pages. When a further one arrives, the oldest is removed."""
 MAX_WAITING_SECONDS = 600.0
 """Time after which a photo that no page has taken is removed."""
-MAX_NAME_LENGTH = 120
-"""Characters of a photo's name that are kept."""
+MAX_NAME_BYTES = 120
+"""Bytes of a photo's name that are kept, counted from its end. File systems limit bytes rather than letters."""
 
 
 class WaitingUpload(NamedTuple):
@@ -40,16 +43,17 @@ class Uploads:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._waiting: dict[str, WaitingUpload] = {}
-        self._uploads_under_way = 0
+        self._under_way: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     async def receive(self, browser: str, name: str, chunks: AsyncIterator[bytes]) -> str:
         """Write a photo to a folder of its own and return its key. A photo that arrives in part is removed."""
-        if self._uploads_under_way >= MAX_CONCURRENT_UPLOADS:
+        all_places_taken = self._under_way.total() >= MAX_CONCURRENT_UPLOADS
+        if all_places_taken or self._under_way[browser] >= MAX_CONCURRENT_UPLOADS_PER_BROWSER:
             raise RefusedError(503, "too many photos are being uploaded; try again in a moment")
         key = secrets.token_urlsafe(24)
         path = self.folder / key / name
-        self._uploads_under_way += 1
+        self._under_way[browser] += 1
         try:
             path.parent.mkdir(parents=True)
             with path.open("xb") as file:
@@ -62,7 +66,7 @@ class Uploads:
             shutil.rmtree(path.parent, ignore_errors=True)
             raise
         finally:
-            self._uploads_under_way -= 1
+            self._under_way -= Counter([browser])  # this also forgets a browser that has no more of them
         with self._lock:
             self._waiting[key] = WaitingUpload(browser, path, time.monotonic())
             keys_of_browser = [key for key, upload in self._waiting.items() if upload.browser == browser]
@@ -102,5 +106,5 @@ def safe_file_name(text: str) -> str:
     ('photo', 'a b.png')
     """
     last = re.split(r"[/\\]", text)[-1]
-    printable = "".join(letter if letter.isprintable() else " " for letter in last).strip()
-    return printable.lstrip(".")[-MAX_NAME_LENGTH:].strip() or "photo"
+    printable = "".join(letter if letter.isprintable() else " " for letter in last).strip().lstrip(".")
+    return printable.encode()[-MAX_NAME_BYTES:].decode(errors="ignore").strip() or "photo"

@@ -35,28 +35,28 @@ COMMANDS = {
     "explain": CommandEntry(
         "explain",
         "explain",
-        "Show which pixels of images an encoder's code depends on.",
+        "Show which pixels of an image an encoder's code depends on.",
     ),
-    "demo": CommandEntry("demo", "demo", "Explain four photos that come with the package."),
+    "demo": CommandEntry("demo", "demo", "Explain four sample photos, without any download."),
     "screen": CommandEntry(
         "screen",
         "screen",
-        "Rank images to find those that the encoder does not know.",
+        "Rank images by uncertainty, to find those that the encoder does not know.",
     ),
     "evaluate": CommandEntry(
         "evaluate",
         "evaluate",
-        "Judge methods and encoders on a dataset by metrics.",
+        "Judge methods and encoders by metrics on a dataset.",
     ),
     "serve": CommandEntry(
         "serve",
         "serve",
-        "Explain photos in a browser.",
+        "Explain your photos in an app in the browser.",
     ),
     "reproduce": CommandEntry(
         "reproduce",
         "reproduce",
-        "Make the paper's tables and figures again.",
+        "Make the tables and figures of the paper on REPEAT again.",
     ),
     "list": CommandEntry("list_names", "list_names", "List encoders, methods, metrics, datasets and executors."),
 }
@@ -96,7 +96,8 @@ def one_line_errors() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         command = error.ctx.command_path if error.ctx is not None else "repeat-xai"
-        typer.echo(f"repeat-xai: {' '.join(error.format_message().split())}; see {command} --help", err=True)
+        message = " ".join(error.format_message().replace("Value error, ", "").split()).removesuffix(".")
+        typer.echo(f"repeat-xai: {message}; see {command} --help", err=True)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
         typer.echo("repeat-xai: interrupted", err=True)
@@ -126,7 +127,8 @@ def epilog(examples: Sequence[str]) -> str:
 app = typer.Typer(
     name="repeat-xai",
     cls=LazyGroup,
-    help="Which pixels of an image does an encoder's code depend on, and how sure are we that each of them matters?",
+    help="Find out which pixels of an image an encoder's code depends on, and how sure it is that each of them "
+    "matters.\n\nAn encoder is a network that turns an image into a vector, its code. No labels are needed.",
     epilog=epilog(EXAMPLES[""]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,

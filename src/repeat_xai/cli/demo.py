@@ -17,10 +17,15 @@ from repeat_xai.output.results_folder import ResultsFolder
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)] = Path("demo"),
     seed: options.Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder that the results are written to.", rich_help_panel=OUTPUT)] = Path(
+        "demo"
+    ),
 ) -> None:
-    """Explain four photos that come with scikit-image by the embedded encoder; no network is needed."""
+    """Explain four photos that come with scikit-image, by the encoder that comes with this package.
+
+    No internet connection is needed.
+    """
     folder = ResultsFolder(folder=out, encoder=load_encoder("efficientnet_lite0"), method=Repeat(), seed=seed)
     status = explain_all([sample_path(name) for name in SAMPLES], [folder], out, as_json=False)
     if status == 0:

@@ -51,7 +51,8 @@ def evaluate(
     against: Annotated[
         list[str] | None,
         typer.Option(
-            help="Dataset of images that a method should tell from those of --dataset; may be given several times.",
+            help="Out-of-distribution dataset, whose images a method should tell from those of --dataset. May be given "
+            "several times.",
             rich_help_panel=WHAT,
         ),
     ] = None,
@@ -59,20 +60,24 @@ def evaluate(
     images: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of images drawn at random from each dataset; by default all.", rich_help_panel=WHAT
+            min=1,
+            help="Number of images that are drawn at random from each dataset. By default, all of them are used.",
+            rich_help_panel=WHAT,
         ),
     ] = None,
     data_root: options.DataRoot = Path("data"),
     methods: Annotated[
         str,
-        typer.Option(help="Methods, with commas; `repeat-xai list methods` describes them.", rich_help_panel=HOW),
+        typer.Option(
+            help="Methods, separated by commas; `repeat-xai list methods` describes them.", rich_help_panel=HOW
+        ),
     ] = "repeat,relax",
     metrics: Annotated[
         str,
         typer.Option(
             help="Metrics, separated by commas; `repeat-xai list metrics` describes them. "
             f"Of a map: {METRIC_NAMES[MapMetric]}. Of an encoder and a method: {METRIC_NAMES[EncoderMetric]}. "
-            f"With --against: {METRIC_NAMES[SetMetric]}.",
+            f"Of two datasets, with --against: {METRIC_NAMES[SetMetric]}.",
             rich_help_panel=HOW,
         ),
     ] = "complexity,sparseness",
@@ -80,12 +85,14 @@ def evaluate(
     estimator: options.EstimatorOption = "exact",
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.", rich_help_panel=OUTPUT)],
+    out: Annotated[
+        Path, typer.Option(help="Folder that tables, figures and scores are written to.", rich_help_panel=OUTPUT)
+    ],
     device: options.Device = "auto",
     baseline: Annotated[
         str | None,
         typer.Option(
-            help="Method that the others are compared with, image by image, by Wilcoxon's test.",
+            help="Method that the others are compared with, image by image, by Wilcoxon's signed-rank test.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
@@ -93,7 +100,7 @@ def evaluate(
         int,
         typer.Option(
             min=1,
-            help="Number of runs with other seeds; their deviation is reported.",
+            help="Number of runs, each with another seed; the standard deviation over runs is reported.",
             rich_help_panel=ADVANCED,
         ),
     ] = 1,
@@ -105,7 +112,7 @@ def evaluate(
     download: options.Download = False,
     check: options.CheckImages = "time",
     maps: Annotated[
-        bool, typer.Option("--maps", help="Keep every map, in OUT/maps.zarr.", rich_help_panel=ADVANCED)
+        bool, typer.Option("--maps", help="Keep all maps in the folder OUT/maps.zarr.", rich_help_panel=ADVANCED)
     ] = False,
     executor: ExecutorOption = "local",
     workers: WorkersOption = None,
@@ -114,7 +121,7 @@ def evaluate(
 ) -> None:
     """Judge methods and encoders on a dataset by metrics, and write tables, histograms and ROC curves.
 
-    An interrupted run goes on when the same command is run again: only missing rows are made.
+    An interrupted run goes on when the same command is run again; what is done is not computed again.
     """
     expect_replaceable_page(out)
     expect_size(protocol, size)
@@ -149,6 +156,8 @@ def evaluate(
     if needing and not worker.dataset(dataset).has_segmentations:
         raise ConfigurationError(f"{', '.join(needing)}: {dataset} has no segmentations of objects")
     print_left_out(line for name in (dataset, *evaluation.against) if (line := worker.dataset(name).left_out))
+    for spec in evaluation.encoder_specs:  # a wrong name is refused before the store makes its folder
+        worker.encoder(spec)
     store = RowStore(rows or out / "rows")
     campaign = Campaign(sheets=evaluation.sheets, images=images, seed=seed, store=store, worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."

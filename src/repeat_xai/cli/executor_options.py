@@ -27,15 +27,16 @@ ExecutorOption = Annotated[
         metavar="|".join(EXECUTORS),
         callback=known_executor,
         rich_help_panel=ADVANCED,
-        help=f"Where rows are made: {'; '.join(f'{name}, {entry.description}' for name, entry in EXECUTORS.items())}.",
+        help="Where images are explained and scored: "
+        f"{'; '.join(f'{name}, {entry.description}' for name, entry in EXECUTORS.items())}.",
     ),
 ]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Number of workers. By default one for each GPU; without GPUs, one for each core of a Ray cluster, or for "
-        "every four cores of this machine.",
+        help="Number of worker processes. By default, there is one for each GPU; without GPUs, one for each core of a "
+        "Ray cluster, or for every four cores of this machine.",
         rich_help_panel=ADVANCED,
     ),
 ]
@@ -43,7 +44,7 @@ AddressOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOST:PORT",
-        help="Address of a Ray cluster, or auto for the cluster of this machine. By default one is started here.",
+        help="Address of a Ray cluster, or auto for the cluster of this machine. By default, one is started here.",
         rich_help_panel=ADVANCED,
     ),
 ]
@@ -51,7 +52,8 @@ RowsOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Folder or URL such as s3://… where rows are stored. By default OUT/rows.",
+        help="Folder, or URL such as s3://…, in which the rows are stored: the scores of each image by each method. By "
+        "default, this is OUT/rows.",
         rich_help_panel=ADVANCED,
     ),
 ]

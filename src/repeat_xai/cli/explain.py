@@ -9,7 +9,7 @@ import typer
 
 from repeat_xai.cli import options
 from repeat_xai.cli.explain_progress import expect_size, explain_all, print_left_out
-from repeat_xai.cli.options import ADVANCED, BUDGET, HOW, OUTPUT
+from repeat_xai.cli.options import ADVANCED, BUDGET, HOW, OUTPUT, listed
 from repeat_xai.data.image_files import find_images
 from repeat_xai.data.images import load_image
 from repeat_xai.encoders.load_encoder import load_encoder
@@ -17,8 +17,9 @@ from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.engine.kernels import KERNELS
 from repeat_xai.engine.masks import Grid, Style
 from repeat_xai.errors import ConfigurationError, choose, shown
+from repeat_xai.methods.bases.base_options import CHANNELS, FILLS
 from repeat_xai.methods.bases.features import FEATURES
-from repeat_xai.methods.method_names import BaseOptions, MethodSettings, split_names
+from repeat_xai.methods.method_names import METHODS, BaseOptions, MethodSettings, split_names
 from repeat_xai.methods.perturbations import PERTURBATIONS
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
@@ -27,9 +28,14 @@ from repeat_xai.methods.votes import Votes
 from repeat_xai.output.results_folder import ResultsFolder
 
 
+def _methods_with(option: str, last: str = "or") -> str:
+    """Return the names of the methods that have an option, as help lists them."""
+    return listed((name for name, method in METHODS.items() if hasattr(method, option)), last)
+
+
 def explain(
     images: Annotated[
-        list[Path], typer.Argument(metavar="IMAGE…", readable=False, help="Image files, or folders of images.")
+        list[Path], typer.Argument(metavar="IMAGE", readable=False, help="Image files, or folders of images.")
     ],
     *,
     encoder: options.Encoder = "efficientnet_lite0",
@@ -37,29 +43,33 @@ def explain(
     method: Annotated[
         str,
         typer.Option(
-            help="The method, or several with commas, which are then also drawn side by side: repeat, relax, saliency "
-            "and others (see `repeat-xai list methods`); repeat:NAME is REPEAT over another base.",
+            help="The method: repeat, relax, saliency or another that `repeat-xai list methods` shows. Several, "
+            "separated by commas, are also drawn side by side. With repeat:NAME, REPEAT repeats that method instead of "
+            "RELAX.",
             rich_help_panel=HOW,
         ),
     ] = "repeat",
     level: Annotated[
         float,
         typer.Option(
-            help="Share of the votes that makes a pixel certainly important: above 0.5, at most 1.", rich_help_panel=HOW
+            help="Share of the votes, above 0.5 and at most 1, from which a pixel counts as certainly important, or as "
+            "certainly unimportant.",
+            rich_help_panel=HOW,
         ),
     ] = 0.95,
     seed: options.Seed = 0,
     budget: Annotated[
         str,
         typer.Option(
-            help="Number of masks for each image, in whole blocks, or auto for as many as the accuracy asks.",
+            help="Number of masks for each image with the fast estimator. With auto, masks are drawn until the "
+            "estimate is as accurate as --repeats exact repeats.",
             rich_help_panel=BUDGET,
         ),
     ] = "auto",
     estimator: options.EstimatorOption = "fast",
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    out: Annotated[Path, typer.Option(help="Folder that the results are written to.", rich_help_panel=OUTPUT)],
     as_json: options.Json = False,
     device: options.Device = "auto",
     pool: options.Pool = None,
@@ -68,39 +78,52 @@ def explain(
     threshold: Annotated[
         str,
         typer.Option(
-            help=f"Rule that finds the value above which a pixel is important: {', '.join(THRESHOLDS)}.",
+            help=f"Rule that finds the value from which a pixel of a map counts as important: {listed(THRESHOLDS)}.",
             rich_help_panel=ADVANCED,
         ),
     ] = "mean",
     votes: Annotated[
         Votes,
         typer.Option(
-            help="Whether a vote counts by the pixel's importance (weighted), or all votes alike (binary).",
+            help="How much a vote counts: as much as the pixel's importance (weighted), or each vote alike (binary).",
             rich_help_panel=ADVANCED,
         ),
     ] = "weighted",
     tolerance: Annotated[
         float | None,
         typer.Option(
-            help="Error of the importance at which an automatic budget stops. By default the error of as many exact "
-            "repeats as --repeats says.",
+            help="Error of the importance at which --budget auto stops drawing masks. By default, this is the error of "
+            "--repeats exact repeats.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
     similarity: Annotated[
         str,
-        typer.Option(help=f"Kernel that compares codes: {', '.join(KERNELS)}.", rich_help_panel=ADVANCED),
+        typer.Option(
+            help=f"Kernel that measures how alike two codes are: {listed(KERNELS)}.", rich_help_panel=ADVANCED
+        ),
     ] = "cosine",
-    cells: Annotated[int, typer.Option(min=1, help="Cells per side of a mask's grid.", rich_help_panel=ADVANCED)] = 7,
-    keep: Annotated[float, typer.Option(help="Probability that a cell is kept.", rich_help_panel=ADVANCED)] = 0.5,
+    cells: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Number of cells per side of the grid that a mask is made from.", rich_help_panel=ADVANCED
+        ),
+    ] = 7,
+    keep: Annotated[
+        float, typer.Option(help="Probability that a cell of a mask stays visible.", rich_help_panel=ADVANCED)
+    ] = 0.5,
     mask_style: Annotated[
-        Style, typer.Option(help="Shape of the masks: RELAX's (the authors') or RISE's.", rich_help_panel=ADVANCED)
+        Style,
+        typer.Option(
+            help="How a mask is made from its grid: as by the authors of RELAX (relax), or as by those of RISE (rise).",
+            rich_help_panel=ADVANCED,
+        ),
     ] = "relax",
     perturbation: Annotated[
         str,
         typer.Option(
-            help="What changes between the passes of methods without uncertainty of their own: "
-            f"{', '.join(PERTURBATIONS)}.",
+            help="Change between the passes that give an uncertainty to methods without one of their own: "
+            f"{listed(PERTURBATIONS)}.",
             rich_help_panel=ADVANCED,
         ),
     ] = "dropout",
@@ -109,40 +132,42 @@ def explain(
         int | None,
         typer.Option(
             min=1,
-            help="Samples per map, for kernel_shap, lime, smoothgrad, vargrad and gradient_shap.",
+            help=f"Number of samples for a map of {_methods_with('samples')}.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Points on the path of integrated_gradients.", rich_help_panel=ADVANCED),
+        typer.Option(
+            min=1, help=f"Number of points on the path of {_methods_with('steps')}.", rich_help_panel=ADVANCED
+        ),
     ] = None,
     fill: Annotated[
         str | None,
         typer.Option(
-            help="What replaces hidden pixels, for methods other than REPEAT and RELAX: mean (the mean colour), black "
-            "or blur.",
+            help=f"What replaces the pixels that {_methods_with('fill', 'and')} take away: {listed(FILLS)}.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
     features: Annotated[
         str | None,
         typer.Option(
-            help="Parts that kernel_shap and lime hide together: squares, superpixels or values.",
+            help=f"Parts of an image that {_methods_with('features', 'and')} hide as a whole: {listed(FEATURES)}.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
     channels: Annotated[
         str | None,
         typer.Option(
-            help="How the attributions of all channels become one map: sum_abs, max_abs or mean.",
+            help="How the attributions of the colour channels become one map, in methods other than REPEAT and RELAX: "
+            f"{listed(CHANNELS)}.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
     reference: Annotated[
         Path | None,
         typer.Option(
-            help="Another image: explain which pixels make the images similar to it. For methods other than REPEAT and "
+            help="Another image; explain which pixels make the images similar to it, by methods other than REPEAT and "
             "RELAX.",
             rich_help_panel=ADVANCED,
         ),
@@ -150,26 +175,35 @@ def explain(
     precision: Annotated[
         Precision,
         typer.Option(
-            help="Precision of the encoder; auto is half precision on a GPU where that does not change the votes.",
+            help="Number format that the encoder computes in. With auto, this is half precision on a GPU where that "
+            "does not change the votes.",
             rich_help_panel=ADVANCED,
         ),
     ] = "auto",
     runtime: Annotated[
         Runtime,
         typer.Option(
-            help="How the encoder is run; auto is ONNX Runtime on a CPU, and compiled in long runs on a GPU.",
+            help="Software that runs the encoder. With auto, this is ONNX Runtime on a CPU, and torch on a GPU, "
+            "compiled for long runs.",
             rich_help_panel=ADVANCED,
         ),
     ] = "auto",
     chunk: Annotated[
         int | None,
-        typer.Option(min=1, help="Masked copies per batch; by default as the device suits.", rich_help_panel=ADVANCED),
+        typer.Option(
+            min=1,
+            help="Number of masked copies in a batch. By default, it is chosen to suit the device.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     data_root: Annotated[
         Path, typer.Option(help="Folder that relative paths of images start from.", rich_help_panel=ADVANCED)
     ] = Path(),
 ) -> None:
-    """Show which pixels of an image an encoder's code depends on, and how sure that is.
+    """Show which pixels of an image an encoder's code depends on, and how sure it is that each of them matters.
+
+    The code is the vector that the encoder turns the image into. REPEAT hides random parts of the image many times,
+    measures how the code changes, and lets many repeats of this vote on which pixels are important.
 
     The results folder gets, for each image, a panel (PNG), the maps (.npz) and a record of how they were made (.json),
     and for all images one page, index.html. An interrupted run goes on when the same command is run again.

@@ -18,7 +18,7 @@ EXAMPLES = {
     ),
     "evaluate": (
         "repeat-xai evaluate --dataset photos --images 20 --estimator fast --out results",
-        "repeat-xai evaluate --dataset voc --against eurosat --metrics complexity,ood --data-root DATA --out told",
+        "repeat-xai evaluate --dataset voc --against eurosat --metrics complexity,ood --data-root DATA --out detected",
     ),
     "serve": (
         "repeat-xai serve",

@@ -24,7 +24,7 @@ class ListedKind(StrEnum):
     executors = "executors"
 
 
-def list_names(kind: Annotated[ListedKind, typer.Argument(help="The kind of names to list.")]) -> None:
+def list_names(kind: Annotated[ListedKind, typer.Argument(metavar="KIND", help="The kind of names to list.")]) -> None:
     """List names that the other commands take, each with a description."""
     known = {
         ListedKind.encoders: encoder_names,
@@ -74,7 +74,8 @@ def executors() -> list[str]:
 
 
 NOTES = (
-    "calls: encoder calls for one image of 224×224 pixels with default options. For repeat this is the most that it",
-    "may take; some hundred are usual. repeat:NAME runs REPEAT over any stochastic method. Methods other than repeat",
-    "and relax are run ten times on a changed image to measure their uncertainty (--perturbation, --passes).",
+    "The column calls shows the encoder calls for one image of 224×224 pixels with default options. For repeat, that",
+    "is the maximum; some hundred are usual. With repeat:NAME, REPEAT repeats any stochastic method instead of RELAX.",
+    "Methods other than repeat and relax are run ten times on changed images to measure their uncertainty; see",
+    "--perturbation and --passes.",
 )

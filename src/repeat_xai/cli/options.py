@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,9 @@ import typer
 
 from repeat_xai.data.content_keys import Check
 from repeat_xai.data.images import ImageProtocol
+from repeat_xai.encoders.huggingface_model import MODEL_POOLS
 from repeat_xai.methods.repeat import Estimator
+from repeat_xai.metrics.detection import AGGREGATES
 
 WHAT, HOW, BUDGET, OUTPUT, WHERE, ADVANCED = (
     "What to explain",
@@ -20,10 +23,22 @@ WHAT, HOW, BUDGET, OUTPUT, WHERE, ADVANCED = (
     "Advanced",
 )
 
+
+def listed(names: Iterable[str], last: str = "or") -> str:
+    """Return names as a sentence lists them.
+
+    >>> listed(["mean", "black", "blur"]), listed(["lime"])
+    ('mean, black or blur', 'lime')
+    """
+    *others, end = names
+    return f"{', '.join(others)} {last} {end}" if others else end
+
+
 Encoder = Annotated[
     str,
     typer.Option(
-        help="The encoder: efficientnet_lite0, torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER or onnx:FILE.",
+        help="The encoder, a network that turns an image into a vector, its code: efficientnet_lite0 (which comes with "
+        "this package), torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER or onnx:FILE.",
         rich_help_panel=WHAT,
     ),
 ]
@@ -31,73 +46,95 @@ Encoders = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[=WEIGHTS]",
-        help="An encoder, by default efficientnet_lite0; may be given several times.",
+        help="An encoder, by default efficientnet_lite0. WEIGHTS is a file of weights, or 'random' for an untrained "
+        "network. May be given several times.",
         rich_help_panel=WHAT,
     ),
 ]
 Weights = Annotated[
     str | None,
     typer.Option(
-        help="A local file of weights (safetensors or a state dict), or 'random' for an untrained network. By default "
-        "the encoder's published weights.",
+        help="A local file of weights (safetensors or a state dict), or 'random' for an untrained network. By default, "
+        "the encoder has its published weights.",
         rich_help_panel=WHAT,
     ),
 ]
 Pool = Annotated[
     str | None,
     typer.Option(
-        help="How the encoder's features become one code: avg, max, cls, flatten, none or head. By default the "
-        "encoder's own.",
+        help=f"How the encoder's features become one code: {listed(MODEL_POOLS)}. By default, this is done as is "
+        "usual for the encoder.",
         rich_help_panel=ADVANCED,
     ),
 ]
 Size = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Side of the square input in pixels; by default the encoder's own.", rich_help_panel=ADVANCED
+        min=1,
+        help="Side of the encoder's square input, in pixels. By default, this is the encoder's own size.",
+        rich_help_panel=ADVANCED,
     ),
 ]
 Protocol = Annotated[
     ImageProtocol,
     typer.Option(
-        help="How photos are prepared: as the encoder was trained (encoder), or squeezed to 224×224 pixels without a "
-        "crop (paper).",
+        help="How photos are prepared: as for the encoder's training (encoder), or squeezed to 224×224 pixels without "
+        "a crop, as in the paper (paper).",
         rich_help_panel=ADVANCED,
     ),
 ]
 Device = Annotated[
-    str, typer.Option(help="Where the encoder runs: auto (a GPU if there is one), cpu or cuda.", rich_help_panel=WHERE)
+    str,
+    typer.Option(
+        help="Device that the encoder runs on: auto (a GPU if there is one), cpu or cuda.", rich_help_panel=WHERE
+    ),
 ]
 Seed = Annotated[
     int,
     typer.Option(min=0, help="Seed of all random numbers: the same seed gives the same results.", rich_help_panel=HOW),
 ]
-Masks = Annotated[int, typer.Option(min=1, help="Number of masks of each repeat.", rich_help_panel=BUDGET)]
-Repeats = Annotated[int, typer.Option(min=1, help="Number of repeats.", rich_help_panel=BUDGET)]
+Masks = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Number of masks, which hide random parts of an image, for RELAX and for each repeat of REPEAT.",
+        rich_help_panel=BUDGET,
+    ),
+]
+Repeats = Annotated[
+    int,
+    typer.Option(min=1, help="Number of repeats, each of which votes on every pixel.", rich_help_panel=BUDGET),
+]
 EstimatorOption = Annotated[
     Estimator,
     typer.Option(
-        help="How REPEAT's votes are found: estimated from one set of masks (fast), or by running all repeats (exact).",
+        help="How REPEAT finds the votes of its repeats: by an estimate from one set of masks (fast), or by running "
+        "every repeat (exact).",
         rich_help_panel=BUDGET,
     ),
 ]
 Passes = Annotated[
     int,
     typer.Option(
-        min=2, help="Number of passes for methods without uncertainty of their own.", rich_help_panel=ADVANCED
+        min=2,
+        help="Number of passes, each over a changed image, that give an uncertainty to methods without one of their "
+        "own.",
+        rich_help_panel=ADVANCED,
     ),
 ]
 Aggregate = Annotated[
     str,
     typer.Option(
-        help="How a map's uncertainty becomes one number for the image: mean, median, top or entropy.",
+        help=f"How a map of uncertainty becomes one number for the image: {listed(AGGREGATES)}.",
         rich_help_panel=ADVANCED,
     ),
 ]
 Draws = Annotated[
     int,
     typer.Option(
-        min=1, help="Disturbances of each image for local_lipschitz and max_sensitivity.", rich_help_panel=ADVANCED
+        min=1,
+        help="Number of disturbed copies of each image for the metrics local_lipschitz and max_sensitivity.",
+        rich_help_panel=ADVANCED,
     ),
 ]
 DataRoot = Annotated[

@@ -42,7 +42,8 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME…", help="Tables and figures by name, or all; `repeat-xai reproduce list` lists them."
+            metavar="NAME",
+            help="Names of tables and figures, or 'all' for every one; `repeat-xai reproduce list` lists them.",
         ),
     ],
     *,
@@ -50,8 +51,8 @@ def reproduce(
         list[str] | None,
         typer.Option(
             metavar="NAME[=WEIGHTS]",
-            help="An encoder in addition to the paper's, or in place of the one of the same name; may be given several "
-            "times.",
+            help="An encoder in addition to the paper's, or in place of the one of the same name. WEIGHTS is a file of "
+            "weights, or 'random' for an untrained network. May be given several times.",
             rich_help_panel=WHAT,
         ),
     ] = None,
@@ -71,7 +72,8 @@ def reproduce(
     preset: Annotated[
         str,
         typer.Option(
-            help="Reading of the paper: the one that its tables fit (paper), or the authors' notebook (notebook).",
+            help="How the paper is understood where it leaves room: as its printed tables suggest (paper), or as in "
+            "the authors' published notebook (notebook).",
             rich_help_panel=HOW,
         ),
     ] = "paper",
@@ -81,24 +83,29 @@ def reproduce(
         int,
         typer.Option(
             min=1,
-            help="Number of repeats; the 20 and 30 repeats of the table `repeats` grow with it.",
+            help="Number of repeats, each of which votes on every pixel. The 20 and 30 repeats of the table `repeats` "
+            "grow in proportion.",
             rich_help_panel=BUDGET,
         ),
     ] = 10,
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and rows.", rich_help_panel=OUTPUT)] = Path(
-        "reproduced"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Folder that tables, figures and scores are written to.", rich_help_panel=OUTPUT)
+    ] = Path("reproduced"),
     device: options.Device = "auto",
     passes: options.Passes = 10,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, help="Samples of Kernel SHAP; by default its own number.", rich_help_panel=ADVANCED),
+        typer.Option(
+            min=1,
+            help="Number of samples for a map of Kernel SHAP. By default, this is the method's own number.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Points on the path of integrated gradients; by default its own.",
+            help="Number of points on the path of integrated gradients. By default, this is the method's own number.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
@@ -110,10 +117,10 @@ def reproduce(
     ray_address: AddressOption = None,
     rows: RowsOption = None,
 ) -> None:
-    """Make the paper's tables and figures again, with the printed values beside the new ones.
+    """Make the tables and figures of the paper on REPEAT again, with the printed values beside the new ones.
 
-    What is not available, such as a dataset or weights, is named first. An interrupted run goes on when the same
-    command is run again.
+    Datasets and weights that are not available are named first. An interrupted run goes on when the same command is run
+    again.
     """
     if names == ["list"]:
         for kind in (TABLES, FIGURES):

@@ -34,22 +34,23 @@ from repeat_xai.seeds import expect_seed
 
 def screen(
     images: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER…", readable=False, help="Folders of images, or image files.")
+        list[Path], typer.Argument(metavar="FOLDER", readable=False, help="Folders of images, or single image files.")
     ],
     *,
     reference: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Images that the encoder is known to handle well, to compare with; may be given several times.",
+            help="Images, or a folder of them, that the encoder is known to handle well, to compare with. May be given "
+            "several times.",
             rich_help_panel=WHAT,
         ),
     ] = None,
     encoder: options.Encoder = "efficientnet_lite0",
     weights: options.Weights = None,
+    seed: options.Seed = 0,
     masks: options.Masks = 1000,
     repeats: options.Repeats = 10,
-    seed: options.Seed = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=OUTPUT)],
+    out: Annotated[Path, typer.Option(help="Folder that the results are written to.", rich_help_panel=OUTPUT)],
     as_json: options.Json = False,
     device: options.Device = "auto",
     pool: options.Pool = None,

@@ -20,7 +20,8 @@ def serve(
             metavar="NAME[=WEIGHTS]",
             rich_help_panel=ENCODERS,
             help="Offer this encoder in the app, before efficientnet_lite0, which is always offered. WEIGHTS is a file "
-            "of weights, or 'random' for an untrained network. May be repeated; the first one is chosen at first.",
+            "of weights, or 'random' for an untrained network. May be given several times; the app starts with the "
+            "first one.",
         ),
     ] = None,
     size: Annotated[
@@ -34,13 +35,14 @@ def serve(
     device: Annotated[
         str,
         typer.Option(
-            rich_help_panel=ENCODERS, help="Run the encoders on this device: auto, cpu or cuda. auto prefers a GPU."
+            rich_help_panel=ENCODERS,
+            help="Run the encoders on this device: auto (a GPU if there is one), cpu or cuda.",
         ),
     ] = "auto",
     port: Annotated[
         int,
         typer.Option(
-            min=0, max=65535, rich_help_panel=ADDRESS, help="Serve the app on this port. 0 chooses one that is free."
+            min=0, max=65535, rich_help_panel=ADDRESS, help="Serve the app on this port, or on any free one for 0."
         ),
     ] = 7860,
     browser: Annotated[
@@ -51,8 +53,8 @@ def serve(
         str,
         typer.Option(
             rich_help_panel=ACCESS,
-            help="Serve the app on this address. By default only this machine can reach the app; 0.0.0.0 lets in every "
-            "machine that can reach this one.",
+            help="Serve the app on this address. By default only this machine can reach the app; with 0.0.0.0, every "
+            "machine that can reach this one can.",
         ),
     ] = "127.0.0.1",
     allow_host: Annotated[
@@ -61,7 +63,7 @@ def serve(
             metavar="NAME[:PORT]",
             rich_help_panel=ACCESS,
             help="Answer requests for this name as well, such as that of a web server in front of the app. "
-            "May be repeated.",
+            "May be given several times.",
         ),
     ] = None,
     token: Annotated[

@@ -6,7 +6,8 @@ A poisoned dataset has the same images as the clean one, in the same order, each
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ import PIL.Image
 
 from repeat_xai.data.dataset import Dataset, NamedDataset, Sample
 from repeat_xai.data.poisons import ARRAYS, COEFFICIENTS, autoregressive, poisoned_images, separable
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, reason
 from repeat_xai.files.arrays import read_array, read_arrays
 
 POISON_SEED = 0
@@ -56,15 +57,15 @@ def poisoned_cifar10(name: str, root: Path, *, download: bool) -> Dataset:
 
 
 def _published(file: str, images: np.ndarray, labels: np.ndarray, folder: Path) -> np.ndarray:
-    if not (folder / file).is_file():
-        raise ConfigurationError(
-            f"no file {folder / file}; put it there, or choose another poison: {', '.join(POISONS)}"
-        )
+    _expect_file(folder / file)
     return poisoned_images(images, folder / file, labels=labels)
 
 
 def _autoregressive(images: np.ndarray, labels: np.ndarray, folder: Path) -> np.ndarray:
-    coefficients = read_array(folder / "ar_coefficients.npy", COEFFICIENTS)
+    file = folder / "ar_coefficients.npy"
+    _expect_file(file)
+    with _naming(file, "coefficients"):
+        coefficients = read_array(file, COEFFICIENTS)
     return autoregressive(images, labels, coefficients, seed=POISON_SEED)
 
 
@@ -78,10 +79,26 @@ def _read_arrays(root: Path, *, download: bool) -> tuple[np.ndarray, np.ndarray]
 
     packed = root / "cifar10/clean.npz"
     if packed.is_file() and not download:
-        arrays = read_arrays(packed, ARRAYS)
-        return arrays["images"], arrays["labels"]
+        with _naming(packed, "images and labels"):
+            arrays = read_arrays(packed, ARRAYS)
+            return arrays["images"], arrays["labels"]
     published = CIFAR10(root, download=download)
     return published.data, np.asarray(published.targets)
+
+
+def _expect_file(file: Path) -> None:
+    """Refuse a poison whose file is missing."""
+    if not file.is_file():
+        raise ConfigurationError(f"no file {file}; put it there, or choose another poison: {', '.join(POISONS)}")
+
+
+@contextmanager
+def _naming(file: Path, content: str) -> Iterator[None]:
+    """Turn any error of the block into one that names the damaged file and what it should hold."""
+    try:
+        yield
+    except Exception as error:  # numpy and zipfile raise errors of many classes for damaged files
+        raise ConfigurationError(f"{file}: holds no {content} that can be read ({reason(error)})") from error
 
 
 def _from_arrays(name: str, images: np.ndarray, labels: np.ndarray) -> Dataset:

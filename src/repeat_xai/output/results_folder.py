@@ -164,7 +164,7 @@ def compare(outcomes: Sequence[ImageOutcome], folder: Path) -> Path:
 def expect_ours(picture: Path) -> None:
     """Refuse to replace a picture of the user's own."""
     if is_users_own(picture):
-        raise OutputError(f"{picture}: is a picture of your own and is not written over; choose another --out")
+        raise OutputError(f"{picture}: is a picture of your own and is not written over; choose another folder")
 
 
 def draw(figure: Figure, path: Path, *, key: str = "") -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -28,8 +29,10 @@ LATEX_ESCAPES = str.maketrans(
 DIGITS = 3
 SIGNIFICANCE = 0.05
 """A corrected p-value below this is marked by a star."""
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+FORMULA_STARTS = ("=", "+", "-", "@")
 """Letters at the start of a cell after which a spreadsheet takes it for a formula, and runs it."""
+CONTROL_STARTS = ("\t", "\r", "\n")
+"""Letters that some spreadsheets skip at the start of a cell."""
 
 
 class TableCell(NamedTuple):
@@ -109,10 +112,13 @@ def comma_separated(table: Table) -> str:
 def spreadsheet_text(text: str) -> str:
     """Return the text of a cell, with an apostrophe in front where a spreadsheet would take it for a formula.
 
+    Some spreadsheets skip spaces at the start of a cell, and take the wide letters of East Asian scripts for ours.
+
     >>> spreadsheet_text("=HYPERLINK(1).png"), spreadsheet_text("cat.png")
     ("'=HYPERLINK(1).png", 'cat.png')
     """
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+    plain = unicodedata.normalize("NFKC", text).lstrip()
+    return f"'{text}" if plain.startswith(FORMULA_STARTS) or text.startswith(CONTROL_STARTS) else text
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {".md": markdown, ".tex": latex, ".csv": comma_separated}

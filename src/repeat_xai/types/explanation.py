@@ -210,7 +210,7 @@ def expect_valid(explanation: Explanation) -> None:
     """Raise a ValueError that says what is wrong with an explanation, unless it can be saved, shown and read back.
 
     Maps are float32 of one shape. Importance is finite and may have any sign. A share of votes lies in [0, 1], up to
-    rounding. Uncertainty is not below zero, up to rounding.
+    rounding. Uncertainty is not below zero, up to rounding, and follows from votes, so no map of votes is without it.
     """
     importance, uncertainty, share = explanation.importance, explanation.uncertainty, explanation.vote_share
     for values in explanation.maps.values():
@@ -222,6 +222,8 @@ def expect_valid(explanation: Explanation) -> None:
         raise ValueError("importance is not finite")
     if uncertainty is not None and not (uncertainty.isfinite() & (uncertainty >= -ROUNDING)).all():
         raise ValueError("uncertainty is not finite or below zero")
+    if share is not None and uncertainty is None:
+        raise ValueError("there is a share of votes but no uncertainty")
     if share is not None and not ((share >= -ROUNDING) & (share <= 1 + ROUNDING)).all():
         raise ValueError("a share of votes is not in [0, 1]")
     _expect_valid_photo(explanation.photo)

@@ -1,5 +1,6 @@
 """The gate: which requests reach the app, and which are refused before they do."""
 
+import asyncio
 import socket
 import time
 from contextlib import closing
@@ -10,12 +11,16 @@ import pytest
 from apps import FORM, PAGE, app_of, body, browser, call, handler_in, running, send
 from serving import until
 from skimage import data
+from starlette.requests import Request
 
 pytest.importorskip("gradio", reason="there is no Gradio: install the extra [serve]")
 
-from repeat_xai.app import http_server, request_body, uploads
+from repeat_xai.app import http_server, request_body, sessions, uploads
+from repeat_xai.app.allowed_hosts import AllowedHosts
 from repeat_xai.app.events import build_page
+from repeat_xai.app.request_body import RefusedError
 from repeat_xai.app.server import unguarded_app
+from repeat_xai.errors import ConfigurationError
 
 UPLOAD, SAMPLE, SHOW_USED, START, RUN, CLOSE = 0, 1, 2, 3, 4, 6
 TOKEN = "token-of-the-test"
@@ -53,6 +58,12 @@ def test_a_photo_is_uploaded_and_taken_by_its_own_page(client, handler, photo):
     assert "cat.png" in answer
     assert "<img" in answer
     assert [file for file in handler.uploads.folder.rglob("*") if file.is_file()] == []
+
+
+@pytest.mark.parametrize("letter", ["é", "猫", "😀"])
+def test_a_photo_may_have_a_long_name_in_any_script(client, photo, letter):
+    key = send(client, photo, name=f"{letter * 300}.png").text
+    assert f"{letter}.png" in call(client, UPLOAD, [], event={"upload": key}).json()["data"][0]
 
 
 def test_another_browser_can_use_neither_upload_nor_page_nor_results(address, client, handler, photo):
@@ -122,6 +133,26 @@ def test_own_hosts_and_origins_are_accepted(address, client, host):
     )
     assert answer.status_code == 200
     assert client.get("/", headers={"Host": own}).status_code == 200
+
+
+@pytest.mark.parametrize("scheme", ["chrome-extension", "file", "ws", ""])
+def test_origins_that_are_no_web_pages_are_refused(address, client, scheme):
+    origin = f"{scheme}://{address.removeprefix('http://')}"
+    assert client.get("/", headers={"Origin": origin}).status_code == 403
+
+
+def request_reaching(address, *, host):
+    return Request({"type": "http", "server": (address, 7860), "headers": [(b"host", host.encode())]})
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]"])
+def test_loopback_names_are_accepted_only_over_the_loopback_interface(name):
+    hosts = AllowedHosts(port=7860, shared=True)
+    for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+        hosts.check(request_reaching(address, host=f"{name}:7860"))
+    for address in ("192.0.2.7", "2001:db8::7", "::ffff:192.0.2.7"):
+        with pytest.raises(RefusedError, match="not known as"):
+            hosts.check(request_reaching(address, host=f"{name}:7860"))
 
 
 @pytest.mark.slow
@@ -269,6 +300,7 @@ def test_a_connection_without_a_complete_request_is_closed(address, monkeypatch,
     assert raw(address, start)[1] < 5
 
 
+@pytest.mark.slow
 def test_a_connection_stays_open_while_its_request_is_answered(address, client, monkeypatch):
     monkeypatch.setattr(http_server, "MAX_SILENT_SECONDS", 0.1)
     with client.stream("GET", f"/gradio_api/heartbeat/{PAGE}", timeout=5) as stream:
@@ -297,6 +329,32 @@ def test_only_a_few_uploads_wait_and_old_ones_are_removed(client, address, handl
     assert send(client, photo).status_code == 503
 
 
+def test_a_browser_with_many_uploads_under_way_leaves_room_for_others(tmp_path):
+    async def endless():
+        yield b"a part"
+        await asyncio.Event().wait()
+
+    async def whole():
+        yield b"all"
+
+    async def upload_from_two_browsers():
+        waiting = uploads.Uploads(tmp_path)
+        sending = [
+            asyncio.create_task(waiting.receive("first", "cat.png", endless()))
+            for _ in range(uploads.MAX_CONCURRENT_UPLOADS_PER_BROWSER)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(RefusedError, match="too many photos"):
+            await waiting.receive("first", "cat.png", whole())
+        assert await waiting.receive("second", "cat.png", whole())
+        for task in sending:
+            task.cancel()
+        await asyncio.gather(*sending, return_exceptions=True)
+        assert await waiting.receive("first", "cat.png", whole())
+
+    asyncio.run(upload_from_two_browsers())
+
+
 def test_a_server_that_cannot_write_refuses_uploads(client, handler, monkeypatch, photo, tmp_path):
     taken = tmp_path / "file"
     taken.touch()
@@ -320,3 +378,13 @@ def test_too_many_open_pages_are_refused(client, handler, monkeypatch):
     monkeypatch.setattr("repeat_xai.app.sessions.MAX_SESSIONS", 0)
     answer = call(client, SHOW_USED, ["relax", "", "fast"], session="yet-another-page")
     assert (answer.status_code, answer.text) == (403, "too many pages are open here; close one, or try again later\n")
+
+
+def test_a_browser_with_many_open_pages_leaves_room_for_others(tmp_path):
+    opened = sessions.Sessions(tmp_path)
+    for number in range(sessions.MAX_SESSIONS_PER_BROWSER):
+        opened.join(f"page-{number}", "first")
+    with pytest.raises(ConfigurationError, match="too many pages"):
+        opened.join("one-more", "first")
+    opened.join("page-0", "first")
+    opened.join("one-more", "second")

@@ -63,6 +63,7 @@ def test_a_job_yields_its_progress_and_ends_with_the_explanation(encoders):
     assert not last.is_preview
 
 
+@pytest.mark.slow
 def test_two_explanations_are_computed_one_after_the_other(encoders):
     both = request_for("relax", masks=200), request_for("saliency", passes=2)
     last = list(job_of(encoders, *both).states())[-1]

@@ -28,6 +28,7 @@ def test_methods_of_one_encoder_share_a_page():
     assert page.count("preview: ") == 1
 
 
+@pytest.mark.slow
 def test_encoders_share_a_page_if_they_see_the_same_part_of_the_photo():
     same = [by_encoder("toy", "a"), by_encoder("other", "b")]
     (page,) = result_pages(same, is_preview=False)

@@ -119,7 +119,7 @@ def test_the_server_does_not_wait_for_an_export_when_it_ends(monkeypatch):
 
 def test_an_unknown_encoder_is_refused_before_the_app_is_served(monkeypatch, capsys):
     pytest.importorskip("gradio")
-    options = ("--no-browser", "--port", 0, "--encoder", "torchvision:nothing")
+    options = ("--no-browser", "--port", 0, "--encoder", "torchvision:resnet51")
     status, output = run_here(monkeypatch, capsys, "serve", *options)
-    assert (status, output.out) == (1, "")
-    assert output.err.startswith("repeat-xai: unknown encoder 'torchvision:nothing'")
+    assert (status, output.out) == (2, "")
+    assert output.err.startswith("repeat-xai: unknown encoder 'torchvision:resnet51'; did you mean torchvision:resnet")

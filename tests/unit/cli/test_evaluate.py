@@ -1,4 +1,4 @@
-"""Judging methods on a dataset by command: tables from rows, and a run that goes on where it broke off."""
+"""Tests of `evaluate`: tables are made from rows, and an interrupted run goes on."""
 
 import csv
 import json
@@ -46,11 +46,13 @@ def numbers(path):
         return {(row["method"], row["column"]): row for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, rockets, evaluate, tmp_path):
-    asked = ["--dataset", cats, "--against", rockets, "--metrics", "complexity,emprt,ood,codes", "--baseline", "relax"]
-    status, said = evaluate(*asked)
-    assert status == 0, said.err
-    assert "40 of 40 rows to make" in said.err  # of cats, cats randomised and rockets by two methods, and codes
+    metrics = "complexity,emprt,ood,codes"
+    arguments = ["--dataset", cats, "--against", rockets, "--metrics", metrics, "--baseline", "relax"]
+    status, output = evaluate(*arguments)
+    assert status == 0, output.err
+    assert "40 of 40 rows to make" in output.err  # of cats, cats randomised and rockets by two methods, and codes
     out = tmp_path / "out"
     names = {path.name for path in out.iterdir()}
     assert {"evaluation.md", "evaluation.tex", "evaluation.csv", "codes.csv", "run.json", "rows"} <= names
@@ -66,7 +68,7 @@ def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, r
     assert table["relax", "complexity (I)"]["p"] == ""
     assert ("repeat, binary votes", "eMPRT (U)") in table
     assert json.loads((out / "run.json").read_text())["images"] == {str(cats): 5, str(rockets): 5}
-    again = evaluate(*asked)
+    again = evaluate(*arguments)
     assert again[0] == 0
     assert "0 of 40 rows to make" in again[1].err
     assert numbers(out / "evaluation.csv") == table
@@ -74,25 +76,26 @@ def test_tables_figures_and_rows_are_written_and_a_second_run_makes_none(cats, r
 
 def test_more_images_or_metrics_make_only_what_is_missing(cats, evaluate, tmp_path):
     assert evaluate("--dataset", cats, "--images", 2, "--methods", "relax")[0] == 0
-    _, said = evaluate("--dataset", cats, "--images", 4, "--methods", "relax", "--metrics", "sparseness")
-    assert "2 of 4 rows to make" in said.err
+    _, output = evaluate("--dataset", cats, "--images", 4, "--methods", "relax", "--metrics", "sparseness")
+    assert "2 of 4 rows to make" in output.err
     assert numbers(tmp_path / "out/evaluation.csv")["relax", "sparseness (I)"]["images"] == "4"
 
 
 def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path):
     good = (cats / "3.png").read_bytes()
     (cats / "3.png").write_bytes(good[:200])
-    status, said = evaluate("--dataset", cats, "--methods", "relax")
+    status, output = evaluate("--dataset", cats, "--methods", "relax")
     assert status == 1
-    assert re.search(r"cats, 3\.png: the image is damaged or cut short", said.err)
-    assert "1 rows failed" in said.err
+    assert re.search(r"cats, 3\.png: the image is damaged or cut short", output.err)
+    assert "1 rows failed" in output.err
     row = numbers(tmp_path / "out/evaluation.csv")["relax", "complexity (I)"]
     assert (row["images"], row["undefined"]) == ("4", "1")
     (cats / "3.png").write_bytes(good)
-    status, said = evaluate("--dataset", cats, "--methods", "relax")
-    assert (status, "1 of 5 rows to make" in said.err) == (0, True)
+    status, output = evaluate("--dataset", cats, "--methods", "relax")
+    assert (status, "1 of 5 rows to make" in output.err) == (0, True)
 
 
+@pytest.mark.slow
 def test_the_page_lists_images_that_failed_and_no_folder_of_the_machine(cats, evaluate, tmp_path):
     (cats / "bad.png").write_text("not a picture")
     assert evaluate("--dataset", cats)[0] == 1
@@ -102,19 +105,20 @@ def test_the_page_lists_images_that_failed_and_no_folder_of_the_machine(cats, ev
     assert str(tmp_path) not in text
 
 
-def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
-    asked = ("--dataset", cats, "--methods", "repeat")
-    assert evaluate(*asked, "--images", 2)[0] == 0
-    status, said = evaluate(*asked, "--images", 2, "--maps")
-    assert (status, "2 of 2 rows to make" in said.err) == (0, True)
+@pytest.mark.slow
+def test_maps_are_kept_if_wanted(cats, evaluate, tmp_path):
+    arguments = ("--dataset", cats, "--methods", "repeat")
+    assert evaluate(*arguments, "--images", 2)[0] == 0
+    status, output = evaluate(*arguments, "--images", 2, "--maps")
+    assert (status, "2 of 2 rows to make" in output.err) == (0, True)
     kept = MapStore(tmp_path / "out/maps.zarr")
     rows = RowStore(tmp_path / "out/rows").rows()
     for key, row in rows.items():
         uncertainty = kept.read(key).maps["uncertainty"]
         assert float(uncertainty.astype("float64").mean()) == pytest.approx(row.scores["mean.uncertainty"], abs=1e-9)
     (cats / "more.png").write_bytes((cats / "0.png").read_bytes())
-    status, said = evaluate(*asked, "--maps")
-    assert (status, "4 of 6 rows to make" in said.err) == (0, True)
+    status, output = evaluate(*arguments, "--maps")
+    assert (status, "4 of 6 rows to make" in output.err) == (0, True)
     for key in RowStore(tmp_path / "out/rows").rows():
         kept.read(key)
 
@@ -135,27 +139,30 @@ def test_maps_are_kept_where_asked(cats, evaluate, tmp_path):
         (["--encoder", "torchvision:squeezenet1_1=random"], "two encoders are called squeezenet1_1 in the table"),
     ],
 )
-def test_nonsense_is_refused_in_a_line(cats, evaluate, options, words):
-    status, said = evaluate("--dataset", cats, *options)
+def test_wrong_requests_are_refused_in_one_line(cats, evaluate, options, words):
+    status, output = evaluate("--dataset", cats, *options)
     assert status == 2
-    assert words in said.err
-    assert len(said.err.splitlines()) == 1
+    assert words in output.err
+    assert len(output.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_every_further_metric_has_its_numbers(cats, evaluate, tmp_path):
     metrics = "deletion,insertion,local_lipschitz,sparseness"
-    asked = ["--dataset", cats, "--images", 2, "--methods", "relax", "--metrics", metrics, "--draws", 2, "--runs", 2]
-    assert evaluate(*asked)[0] == 0
+    arguments = ["--dataset", cats, "--images", 2, "--methods", "relax", "--metrics", metrics]
+    arguments += ["--draws", 2, "--runs", 2]
+    assert evaluate(*arguments)[0] == 0
     table = numbers(tmp_path / "out/evaluation.csv")
     for title in ("deletion (I)", "insertion (I)", "local lipschitz (I)"):
         assert float(table["relax", title]["mean"]) > 0
     assert table["relax", "deletion (I), 2 runs"]["images"] == "2"
 
 
+@pytest.mark.slow
 def test_metrics_of_the_encoder_run_by_name(cats, evaluate, tmp_path):
     options = ["--dataset", cats, "--images", 1, "--metrics", "mprt,max_sensitivity,calibration", "--draws", 2]
-    status, said = evaluate(*options)
-    assert status == 0, said.err
+    status, output = evaluate(*options)
+    assert status == 0, output.err
     table = numbers(tmp_path / "out/evaluation.csv")
     for method in ("repeat", "relax"):
         for title in ("mprt (I)", "mprt (U)", "max sensitivity (I)"):
@@ -170,10 +177,10 @@ def test_metrics_of_the_encoder_run_by_name(cats, evaluate, tmp_path):
 
 
 def test_a_metric_of_votes_is_refused_where_no_method_votes(cats, evaluate):
-    status, said = evaluate("--dataset", cats, "--metrics", "calibration", "--methods", "relax")
-    assert (status, "votes" in said.err, len(said.err.splitlines())) == (2, True, 1)
+    status, output = evaluate("--dataset", cats, "--metrics", "calibration", "--methods", "relax")
+    assert (status, "votes" in output.err, len(output.err.splitlines())) == (2, True, 1)
 
 
 def test_a_metric_that_randomises_weights_is_refused_for_onnx_files(cats, evaluate):
-    status, said = evaluate("--dataset", cats, "--metrics", "mprt", "--encoder", "onnx:a.onnx")
-    assert (status, "mprt" in said.err, "ONNX" in said.err) == (2, True, True)
+    status, output = evaluate("--dataset", cats, "--metrics", "mprt", "--encoder", "onnx:a.onnx")
+    assert (status, "mprt" in output.err, "ONNX" in output.err) == (2, True, True)

@@ -31,8 +31,8 @@ def evaluate(monkeypatch, capsys, tmp_path, photos):
     def command(*options):
         out = ("--dataset", photos, "--out", tmp_path / "out")
         with metering() as meter:
-            status, said = run_here(monkeypatch, capsys, "evaluate", *out, *cheap, *options)
-        return status, said.err, meter.calls
+            status, output = run_here(monkeypatch, capsys, "evaluate", *out, *cheap, *options)
+        return status, output.err, meter.calls
 
     return command
 
@@ -47,14 +47,15 @@ def scores(tmp_path):
     return {row.image: dict(row.scores) for row in RowStore(tmp_path / "out/rows").rows().values()}
 
 
+@pytest.mark.slow
 def test_a_metric_registered_later_is_computed_for_rows_that_are_there(evaluate, monkeypatch, tmp_path):
     assert evaluate()[0] == 0
     before = scores(tmp_path)
     register(monkeypatch, "largest")
-    status, said, calls = evaluate("--metrics", "complexity")
-    assert (status, calls) == (0, 0), "nobody has asked for the new metric yet"
-    status, said, calls = evaluate("--metrics", "largest")
-    assert (status, f"{IMAGES} of {IMAGES} rows to make" in said, calls) == (0, True, IMAGES * 17)
+    status, errors, calls = evaluate("--metrics", "complexity")
+    assert (status, calls) == (0, 0), "the new metric was not requested"
+    status, errors, calls = evaluate("--metrics", "largest")
+    assert (status, f"{IMAGES} of {IMAGES} rows to make" in errors, calls) == (0, True, IMAGES * 17)
     after = scores(tmp_path)
     for image, values in before.items():
         assert after[image]["largest.importance"] > 0
@@ -62,11 +63,12 @@ def test_a_metric_registered_later_is_computed_for_rows_that_are_there(evaluate,
     assert "0 of 4 rows to make" in evaluate("--metrics", "largest,complexity")[1]
 
 
+@pytest.mark.slow
 def test_a_metric_registered_later_is_computed_from_stored_maps_without_the_encoder(evaluate, monkeypatch, tmp_path):
     assert evaluate("--maps")[0] == 0
     register(monkeypatch, "largest")
-    status, said, calls = evaluate("--metrics", "largest")
-    assert (status, f"{IMAGES} of {IMAGES} rows to make" in said, calls) == (0, True, 0)
+    status, errors, calls = evaluate("--metrics", "largest")
+    assert (status, f"{IMAGES} of {IMAGES} rows to make" in errors, calls) == (0, True, 0)
     for key, row in RowStore(tmp_path / "out/rows").rows().items():
         maps = MapStore(tmp_path / "out/maps.zarr").read(key).maps
         assert row.scores["largest.importance"] == maps["importance"].max()
@@ -74,6 +76,7 @@ def test_a_metric_registered_later_is_computed_from_stored_maps_without_the_enco
         assert (row.calls, row.seconds > 0) == (17, True)
 
 
+@pytest.mark.slow
 def test_a_folder_with_maps_grows_only_when_maps_are_asked_for(evaluate, tmp_path):
     assert evaluate("--maps", "--images", 1)[0] == 0
     assert "3 of 4 rows to make" in evaluate()[1]
@@ -82,14 +85,14 @@ def test_a_folder_with_maps_grows_only_when_maps_are_asked_for(evaluate, tmp_pat
     assert len(list((tmp_path / "out/maps.zarr").glob("*/*"))) == IMAGES
 
 
-def test_a_damaged_map_is_made_again_and_that_is_said(evaluate, tmp_path):
+def test_a_damaged_map_is_made_again_with_a_message(evaluate, tmp_path):
     assert evaluate("--maps")[0] == 0
     chunk = sorted((tmp_path / "out/maps.zarr").glob("*/*/c/0/0/0"))[1]
     content = chunk.read_bytes()
     chunk.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
-    status, said, calls = evaluate("--maps")
-    assert (status, "1 of 4 rows to make" in said, calls) == (0, True, 17)
-    assert f"maps of row {chunk.parents[3].name} are damaged" in said
+    status, errors, calls = evaluate("--maps")
+    assert (status, "1 of 4 rows to make" in errors, calls) == (0, True, 17)
+    assert f"maps of row {chunk.parents[3].name} are damaged" in errors
     assert chunk.read_bytes() == content
     assert evaluate("--maps")[2] == 0
 
@@ -103,7 +106,7 @@ def changed(photo: Path, other: Path) -> None:
     assert (photo.stat().st_size, photo.stat().st_mtime_ns) == (about.st_size, about.st_mtime_ns)
 
 
-def test_content_that_changes_while_time_and_size_stay_is_noticed_where_asked(evaluate, photos, tmp_path):
+def test_content_that_changes_while_time_and_size_stay_is_noticed_by_check_content(evaluate, photos, tmp_path):
     first, second, *_ = sorted(photos.iterdir())
     larger = max(first, second, key=lambda photo: photo.stat().st_size)
     smaller = first if larger is second else second
@@ -112,8 +115,8 @@ def test_content_that_changes_while_time_and_size_stay_is_noticed_where_asked(ev
     changed(larger, smaller)
     assert evaluate()[2] == 0, "time and size are what they were"
     before = set(scores(tmp_path))
-    status, said, calls = evaluate("--check", "content")
-    assert (status, "1 of 4 rows to make" in said, calls) == (0, True, 17)
+    status, errors, calls = evaluate("--check", "content")
+    assert (status, "1 of 4 rows to make" in errors, calls) == (0, True, 17)
     (image,) = set(scores(tmp_path)) - before
     assert image.startswith(larger.name)
     encoder = network(tmp_path).load("cpu")
@@ -123,28 +126,28 @@ def test_content_that_changes_while_time_and_size_stay_is_noticed_where_asked(ev
 
 def test_an_image_that_cannot_be_read_is_one_failure_also_where_content_is_checked(evaluate, photos):
     (photos / "9999.png").write_bytes(b"no picture")
-    status, said, _ = evaluate("--check", "content")
-    assert (status, said.count("9999.png")) == (1, 1)
-    assert "5 of 5 rows to make" in said
+    status, errors, _ = evaluate("--check", "content")
+    assert (status, errors.count("9999.png")) == (1, 1)
+    assert "5 of 5 rows to make" in errors
 
 
-def test_rows_that_vanish_while_a_run_goes_on_are_missed_at_its_end(evaluate, monkeypatch, tmp_path):
-    seen = []
+def test_rows_that_vanish_during_a_run_are_reported_at_its_end(evaluate, monkeypatch, tmp_path):
+    calls_of_the_metric = []
 
     def removing(maps):
-        seen.append(None)
-        if len(seen) == 3:
+        calls_of_the_metric.append(None)
+        if len(calls_of_the_metric) == 3:
             shutil.rmtree(tmp_path / "out/rows")
         return maps.amax((-2, -1))
 
     monkeypatch.setattr(run, "SECONDS_PER_FILE", -1.0)
     register(monkeypatch, "largest", removing)
-    status, said, _ = evaluate("--metrics", "largest")
+    status, errors, _ = evaluate("--metrics", "largest")
     assert status == 1
-    lost = [line for line in said.splitlines() if "are gone from" in line]
+    lost = [line for line in errors.splitlines() if "are gone from" in line]
     assert lost == [
         f"repeat-xai: 2 rows or their maps are gone from {tmp_path}/out/rows since they were made; "
-        "run the same command again to make them anew"
+        "run the same command again to make them again"
     ]
-    status, said, _ = evaluate("--metrics", "largest")
-    assert (status, "2 of 4 rows to make" in said) == (0, True)
+    status, errors, _ = evaluate("--metrics", "largest")
+    assert (status, "2 of 4 rows to make" in errors) == (0, True)

@@ -115,6 +115,7 @@ def test_processes_make_the_same_table_as_this_process(monkeypatch, capsys, tmp_
     assert tables["processes"] == tables["local"]
 
 
+@pytest.mark.slow
 def test_a_missing_device_is_refused_in_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     small = ["--dataset", pictures(tmp_path / "some", 2), "--encoder", "torchvision:squeezenet1_1=random"]

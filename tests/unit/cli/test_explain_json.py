@@ -8,6 +8,7 @@ from command import SMALL, run_here
 import repeat_xai as rx
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "votes"), [("repeat", True), ("relax", False)])
 def test_a_line_has_mean_uncertainty_and_the_share_decided(photo, monkeypatch, capsys, method, votes):
     out = photo.parent / "out"

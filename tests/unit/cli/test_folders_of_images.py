@@ -6,7 +6,7 @@ from pathlib import Path
 
 import PIL.Image
 import pytest
-from command import SMALL, run_here
+from command import SMALL, run_here, without_image_warnings
 from skimage import data
 
 from repeat_xai.data.known_datasets import DATASETS
@@ -32,11 +32,12 @@ def photos(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_explain_descends_into_sub_folders_and_says_what_it_leaves_out(photos, tmp_path, monkeypatch, capsys):
     arguments = ("explain", photos, "--out", tmp_path / "out", "--json", *FAST, *SMALL)
     status, output = run_here(monkeypatch, capsys, *arguments)
     assert status == 0
-    assert output.err.splitlines() == [f"repeat-xai: {photos}: {LEFT_OUT}"]
+    assert without_image_warnings(output.err).splitlines() == [f"repeat-xai: {photos}: {LEFT_OUT}"]
     lines = [json.loads(line) for line in output.out.splitlines()]
     assert [Path(line["image"]).relative_to(photos).as_posix() for line in lines] == [
         "a/b/dog.jpg",
@@ -46,6 +47,7 @@ def test_explain_descends_into_sub_folders_and_says_what_it_leaves_out(photos, t
     assert [Path(line["panel"]).name for line in lines] == ["dog.png", "cat.png", "cat-2.png"]
 
 
+@pytest.mark.slow
 def test_screen_descends_into_sub_folders_and_says_what_it_leaves_out(photos, tmp_path, monkeypatch, capsys):
     reference = photos / "known"
     save_photo(reference / "known.png", 60)
@@ -68,6 +70,7 @@ def test_evaluate_says_what_it_leaves_out(photos, tmp_path, monkeypatch, capsys)
     assert "3 of 3 rows" in output.err
 
 
+@pytest.mark.slow
 def test_results_inside_the_searched_folder_are_not_explained(photos, monkeypatch, capsys):
     """Results of this run and of an earlier run into another folder are no photos, nor are panels beside photos."""
     for out in (photos / "results", photos / "results", photos / "more/results", photos / "a"):

@@ -1,11 +1,11 @@
-"""Methods by name: listed, told their options, and drawn side by side."""
+"""Tests of methods by name: they are listed, get their options, and are drawn side by side."""
 
 import json
 
 import numpy as np
 import PIL.Image
 import pytest
-from command import SMALL, run_here
+from command import SMALL, run_here, warned_images, without_image_warnings
 
 import repeat_xai as rx
 from repeat_xai.methods.method_names import METHODS
@@ -21,38 +21,41 @@ def explain(photo, monkeypatch, capsys, *options):
 
 
 def test_methods_are_listed_with_what_they_need_and_cost(monkeypatch, capsys):
-    status, said = run_here(monkeypatch, capsys, "list", "methods")
+    status, output = run_here(monkeypatch, capsys, "list", "methods")
     assert status == 0
-    rows = {line.split()[0]: line.split() for line in said.out.split("\n\n")[0].splitlines()}
+    rows = {line.split()[0]: line.split() for line in output.out.split("\n\n")[0].splitlines()}
     assert rows["saliency"][1:5] == ["no", "yes", "2", "Simonyan"]
     assert rows["kernel_shap"][1:5] == ["yes", "no", "501", "Lundberg"]
     assert rows.keys() == {"method"} | METHODS.keys()
 
 
 def test_metrics_are_listed(monkeypatch, capsys):
-    status, said = run_here(monkeypatch, capsys, "list", "metrics")
+    status, output = run_here(monkeypatch, capsys, "list", "metrics")
     assert status == 0
-    lines = {line.split()[0]: line.split() for line in said.out.splitlines() if line}
+    lines = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
     assert set(METRICS) <= set(lines)
     for name, needs in (("complexity", "map"), ("pointing_game", "segmentation"), ("mprt", "weights")):
         assert lines[name][1:3] == [METRICS[name].better, needs]
-    assert said.out.splitlines().count("") == 2 * len(KINDS) - 1, "a block for each kind"
+    assert output.out.splitlines().count("") == 2 * len(KINDS) - 1, "a block for each kind"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_runs_by_its_name(name, photo, monkeypatch, capsys):
     few = FEW if "samples" in METHODS[name].__dataclass_fields__ else FEW[:-2]
-    status, said = explain(photo, monkeypatch, capsys, "--method", name, *few)
-    assert (status, said.err) == (0, "")
-    found = rx.Explanation.load(photo.parent / "out" / "cat.npz")
-    assert found.importance.shape == (64, 64)
-    assert found.uncertainty.max() > 0
+    status, output = explain(photo, monkeypatch, capsys, "--method", name, *few)
+    assert (status, without_image_warnings(output.err)) == (0, "")
+    explanation = rx.Explanation.load(photo.parent / "out" / "cat.npz")
+    assert explanation.importance.shape == (64, 64)
+    assert explanation.uncertainty.max() > 0
+    assert warned_images(output.err) == ([str(photo)] if name in ("repeat", "relax") else [])
 
 
+@pytest.mark.slow
 def test_several_methods_are_drawn_side_by_side(photo, monkeypatch, capsys):
     names = "repeat,relax,saliency,repeat:kernel_shap"
-    status, said = explain(photo, monkeypatch, capsys, "--method", names, *FEW, "--json")
-    assert (status, said.err) == (0, "")
+    status, output = explain(photo, monkeypatch, capsys, "--method", names, *FEW, "--json")
+    assert (status, without_image_warnings(output.err)) == (0, "")
     out = photo.parent / "out"
     assert sorted(p.name for p in out.iterdir()) == [
         "cat.comparison.png",
@@ -62,7 +65,7 @@ def test_several_methods_are_drawn_side_by_side(photo, monkeypatch, capsys):
         "repeat-kernel_shap",
         "saliency",
     ]
-    assert json.loads(said.out.splitlines()[-1]) == {
+    assert json.loads(output.out.splitlines()[-1]) == {
         "image": str(photo),
         "comparison": str(out / "cat.comparison.png"),
     }
@@ -70,11 +73,12 @@ def test_several_methods_are_drawn_side_by_side(photo, monkeypatch, capsys):
     assert [json.loads(line).get("already_done", True) for line in again.out.splitlines()] == [True] * 5
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_the_maps_as_they_are(photo, monkeypatch, capsys):
     explain(photo, monkeypatch, capsys, "--method", "repeat,vargrad,repeat:lime", *FEW)
     folders = ("repeat", "vargrad", "repeat-lime")
-    found = [rx.Explanation.load(photo.parent / "out" / folder / "cat.npz") for folder in folders]
-    figure = plot.comparison(found)
+    explanations = [rx.Explanation.load(photo.parent / "out" / folder / "cat.npz") for folder in folders]
+    figure = plot.comparison(explanations)
     figure.canvas.draw()
     pictures = [axes for axes in figure.axes if len(axes.images) > 1]
     assert [axes.get_title() for axes in pictures[::2]] == [
@@ -82,88 +86,112 @@ def test_a_comparison_shows_the_maps_as_they_are(photo, monkeypatch, capsys):
         "VarGrad\npasses 2  ·  samples 12",
         "REPEAT over LIME\nrepeats 2  ·  samples 12",
     ]
-    for axes, map_ in zip(pictures, [m for e in found for m in (e.importance, e.uncertainty)], strict=True):
+    for axes, map_ in zip(
+        pictures,
+        [m for explanation in explanations for m in (explanation.importance, explanation.uncertainty)],
+        strict=True,
+    ):
         np.testing.assert_array_equal(axes.images[-1].get_array(), map_.numpy())
     assert pictures[0].images[-1].get_clim() == (0, 1)
     assert pictures[1].images[-1].get_clim() == (0, 0.25)
 
 
+@pytest.mark.slow
 def test_options_reach_the_methods_that_have_them(photo, monkeypatch, capsys):
     options = ["--method", "kernel_shap,integrated_gradients", "--passes", 2, "--samples", 9, "--steps", 3]
-    options += ["--baseline", "black", "--features", "superpixels", "--channels", "max_abs", "--spread", "noise"]
+    options += ["--fill", "black", "--features", "superpixels", "--channels", "max_abs", "--perturbation", "noise"]
     assert explain(photo, monkeypatch, capsys, *options, "--reference", photo)[0] == 0
-    made = {
+    records = {
         name: json.loads((photo.parent / "out" / name / "cat.json").read_text())["method"]
         for name in ("kernel_shap", "integrated_gradients")
     }
-    shap, path = (made[name]["base"] for name in made)
-    assert (shap["samples"], shap["baseline"], shap["channels"]) == (9, "black", "max_abs")
+    shap, path = (record["base"] for record in records.values())
+    assert (shap["samples"], shap["fill"], shap["channels"]) == (9, "black", "max_abs")
     assert shap["features"] == {"name": "Superpixels", "segments": 49, "compactness": 10.0}
-    assert (path["steps"], path["baseline"]) == (3, "black")
+    assert (path["steps"], path["fill"]) == (3, "black")
     assert shap["reference"] == path["reference"]
-    assert shap["reference"]["sha256"] == made_of(photo)
+    assert shap["reference"]["sha256"] == digest_of(photo)
     assert shap["reference"]["preprocessing"]["size"] == [64, 64]
-    assert made["kernel_shap"]["by"] == {"name": "Noise", "deviation": 0.1}
+    assert records["kernel_shap"]["by"] == {"name": "Noise", "deviation": 0.1}
 
 
-def made_of(photo):
+def digest_of(photo):
     import hashlib
 
     return hashlib.sha256(photo.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "salience"], "unknown method 'salience'; choose one of: repeat, relax"),
-        (["--method", "repeat:saliency"], "Saliency finds the same whatever the seed"),
+        (["--method", "salience"], "unknown method 'salience'; did you mean saliency?"),
+        (["--method", "repeat:saliency"], "Saliency gives the same map whatever the seed"),
         (["--method", "relax:lime"], "unknown method 'relax:lime'"),
         (["--method", "repeat:repeat"], "REPEAT over another base is repeat:NAME"),
         (["--method", "saliency", "--samples", 5], "samples: not an option of saliency"),
-        (["--method", "saliency", "--spread", "shuffle"], "unknown spread 'shuffle'"),
+        (["--method", "saliency", "--perturbation", "shuffle"], "unknown perturbation 'shuffle'"),
         (["--method", "lime", "--features", "words"], "unknown features 'words'"),
-        (["--method", "lime", "--baseline", "white"], "unknown baseline 'white'"),
+        (["--method", "lime", "--fill", "white"], "unknown fill 'white'"),
         (["--method", "saliency,"], "unknown method ''"),
         (["--method", "saliency,saliency"], "a method is named twice"),
         (["--method", "lime", "--samples", 2], "samples must be a whole number of at least 3"),
     ],
 )
 def test_wrong_requests(arguments, message, photo, monkeypatch, capsys):
-    status, said = explain(photo, monkeypatch, capsys, *arguments)
+    status, output = explain(photo, monkeypatch, capsys, *arguments)
     assert status == 2
-    assert message in said.err.splitlines()[-1]
+    assert message in output.err.splitlines()[-1]
     assert not (photo.parent / "out").exists()
 
 
-def test_superpixels_are_found_before_the_image_is_disturbed(photo, monkeypatch, capsys):
+def test_superpixels_come_from_the_undisturbed_image(photo, monkeypatch, capsys):
     options = ["--method", "kernel_shap", "--features", "superpixels", "--samples", 9, "--passes", 2]
     assert explain(photo, monkeypatch, capsys, *options)[0] == 0
 
 
-def test_a_warning_is_one_line_said_once(photo, monkeypatch, capsys):
+@pytest.mark.slow
+def test_a_warning_is_one_line_that_is_printed_once(photo, monkeypatch, capsys):
     options = ["--encoder", "efficientnet_lite0", "--method", "guided_backprop, relax", "--passes", 2, "--masks", 4]
-    status, said = run_here(monkeypatch, capsys, "explain", photo, "--out", photo.parent / "out", *options)
-    line = "repeat-xai: efficientnet_lite0 has no nn.ReLU: its guided backpropagation is saliency\n"
-    assert (status, said.err) == (0, line)
+    status, output = run_here(monkeypatch, capsys, "explain", photo, "--out", photo.parent / "out", *options)
+    assert status == 0
+    (line,) = without_image_warnings(output.err).splitlines()
+    assert line.startswith("repeat-xai: efficientnet_lite0 has no nn.ReLU")
 
 
 def test_a_precision_that_would_not_be_used_is_refused(photo, monkeypatch, capsys):
-    status, said = explain(photo, monkeypatch, capsys, "--method", "saliency", "--precision", "bfloat16")
-    assert (status, said.out) == (2, "")
-    assert said.err.endswith("Saliency is run by torch in float32, as the weights are; leave both at auto\n")
+    status, output = explain(photo, monkeypatch, capsys, "--method", "saliency", "--precision", "bfloat16")
+    assert (status, output.out) == (2, "")
+    assert output.err.endswith("Saliency is run by torch in float32, as the weights are; leave both at auto\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("repeat", "reference: not an option of repeat"),
+        ("relax", "reference: not an option of relax"),
+        ("saliency,repeat", "reference: repeat explains an image by its own code; leave repeat out"),
+        ("relax,repeat:kernel_shap", "reference: relax explains an image by its own code; leave relax out"),
+    ],
+)
+def test_a_reference_is_refused_beside_methods_that_would_ignore_it(method, message, photo, monkeypatch, capsys):
+    status, output = explain(photo, monkeypatch, capsys, "--method", method, "--reference", photo, *FEW[:-2])
+    assert (status, output.out, output.err) == (2, "", f"repeat-xai: {message}\n")
+    assert not (photo.parent / "out").exists()
 
 
 def test_a_missing_reference_is_named(photo, monkeypatch, capsys):
-    status, said = explain(photo, monkeypatch, capsys, "--method", "saliency", "--reference", "dog.png")
-    assert (status, said.err) == (1, "repeat-xai: dog.png: no such file\n")
+    status, output = explain(photo, monkeypatch, capsys, "--method", "saliency", "--reference", "dog.png")
+    assert (status, output.err) == (1, "repeat-xai: dog.png: no such file\n")
 
 
+@pytest.mark.slow
 def test_the_users_own_comparison_is_not_written_over(photo, monkeypatch, capsys):
     own = photo.parent / "out" / "cat.comparison.png"
     own.parent.mkdir()
     PIL.Image.new("RGB", (9, 9)).save(own)
     before = own.read_bytes()
-    status, said = explain(photo, monkeypatch, capsys, "--method", "relax,saliency", "--masks", 4, "--passes", 2)
+    status, output = explain(photo, monkeypatch, capsys, "--method", "relax,saliency", "--masks", 4, "--passes", 2)
     assert status == 1
-    assert "is not written over" in said.err
+    assert "is not written over" in output.err
     assert own.read_bytes() == before

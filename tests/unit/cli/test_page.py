@@ -1,10 +1,10 @@
-"""The page a run leaves: said where it is, made anew from the files, and never over the user's own."""
+"""Tests of the page of a run: its path is printed, it is written again, and never over a page of the user's own."""
 
 import re
 
 import PIL.Image
 import pytest
-from command import SMALL, run_here
+from command import SMALL, run_here, without_image_warnings
 from skimage import data
 
 from repeat_xai.output.page import images_page as folder
@@ -22,24 +22,25 @@ def run(photo, tmp_path, monkeypatch, capsys):
     return explain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain", "screen"])
-def test_a_run_says_where_its_page_is_and_a_rerun_makes_it_anew(run, tmp_path, command):
+def test_a_run_prints_where_its_page_is_and_a_second_run_writes_it_again(run, tmp_path, command):
     page = tmp_path / "out" / "index.html"
-    status, said = run(command=command)
+    status, output = run(command=command)
     assert status == 0
-    assert said.out.splitlines()[-1] == f"Open {page} in a browser to look into them"
+    assert output.out.splitlines()[-1] == f"Open {page} in a browser to look into them"
     before = page.read_text()
     assert OURS in before
     page.unlink()
-    status, said = run(command=command)
+    status, output = run(command=command)
     assert status == 0
-    assert "already done" in said.out
+    assert "already done" in output.out
     assert page.read_text() == before
     maps = next(page.parent.rglob("*.npz"))
     maps.write_text("no longer maps")
-    status, said = run(command=command)
-    assert (status, said.err) == (0, f"repeat-xai: {maps}: damaged, made again\n")
-    assert "already done" not in said.out
+    status, output = run(command=command)
+    assert (status, without_image_warnings(output.err)) == (0, f"repeat-xai: {maps}: damaged, made again\n")
+    assert "already done" not in output.out
     assert OURS in page.read_text()
 
 
@@ -48,29 +49,31 @@ def test_the_users_own_page_stops_the_run_before_it_begins(run, tmp_path, comman
     page = tmp_path / "out" / "index.html"
     page.parent.mkdir()
     page.write_text("<!doctype html><title>mine</title>")
-    status, said = run(command=command)
-    message = f"repeat-xai: {page}: is a page of your own and is not written over; choose another --out\n"
-    assert (status, said.out, said.err) == (1, "", message)
+    status, output = run(command=command)
+    message = f"repeat-xai: {page}: is a page of your own and is not written over; choose another folder\n"
+    assert (status, output.out, output.err) == (1, "", message)
     assert page.read_text() == "<!doctype html><title>mine</title>"
     assert list(page.parent.iterdir()) == [page]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain", "screen"])
-def test_an_interrupted_page_leaves_nothing_of_itself(run, tmp_path, monkeypatch, command):
+def test_an_interrupted_page_leaves_no_file(run, tmp_path, monkeypatch, command):
     def interrupted(page):
         yield "<!doctype html>"
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
         broken.setattr(folder, "page_html", interrupted)
-        status, said = run(command=command)
+        status, output = run(command=command)
     assert status == 130
-    assert said.err == "repeat-xai: interrupted; run the same command again to go on\n"
+    assert without_image_warnings(output.err) == "repeat-xai: interrupted; run the same command again to go on\n"
     assert [path for path in (tmp_path / "out").iterdir() if "index" in path.name] == []
     assert run(command=command)[0] == 0
     assert OURS in (tmp_path / "out" / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_methods_are_on_one_page_with_the_ways_to_their_files(run, tmp_path):
     assert run("--method", "repeat,relax")[0] == 0
     text = (tmp_path / "out" / "index.html").read_text()
@@ -80,18 +83,20 @@ def test_methods_are_on_one_page_with_the_ways_to_their_files(run, tmp_path):
         assert (tmp_path / "out" / link).exists()
 
 
+@pytest.mark.slow
 def test_with_json_there_are_lines_for_images_only(run, tmp_path):
-    status, said = run("--json")
+    status, output = run("--json")
     assert status == 0
-    assert len(said.out.splitlines()) == 1
+    assert len(output.out.splitlines()) == 1
     assert (tmp_path / "out" / "index.html").exists()
     panel = tmp_path / "out" / "cat.png"
     panel.unlink()
-    status, said = run("--json")
-    assert len(said.out.splitlines()) == 1
-    assert (status, said.err) == (0, f"repeat-xai: {panel}: missing, made again\n")
+    status, output = run("--json")
+    assert len(output.out.splitlines()) == 1
+    assert (status, without_image_warnings(output.err)) == (0, f"repeat-xai: {panel}: missing, made again\n")
 
 
+@pytest.mark.slow
 def test_the_reference_is_drawn_with_the_images(tmp_path, monkeypatch, capsys):
     for name, step in (("photos", 40), ("known", 30)):
         (tmp_path / name).mkdir()

@@ -115,12 +115,25 @@ def test_too_few_poisoned_images_and_broken_files_are_refused(tmp_path):
     (tmp_path / "cifar10").mkdir()
     images = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), dtype=np.uint8)
     np.savez(tmp_path / "few.npz", images=255 - images[:4])
-    for content, message in (({"pixels": images}, "not found under"), ({"images": images, "labels": np.arange(6)}, "")):
+    for content, message in (({"pixels": images}, "can be read"), ({"images": images, "labels": np.arange(6)}, "")):
         np.savez(tmp_path / "cifar10/clean.npz", **content)
         with pytest.raises(rx.RepeatError, match=message or "4 poisoned images for 6"):
             open_dataset("cifar10" if message else f"cifar10+{tmp_path / 'few.npz'}", root=tmp_path)
     with pytest.raises(rx.RepeatError, match="unknown dataset 'cifar10\\+'"):
         open_dataset("cifar10+", root=tmp_path)
+
+
+@pytest.mark.parametrize("file", ["clean.npz", "ar_coefficients.npy"])
+def test_a_damaged_file_of_cifar_is_named_and_not_called_missing(tmp_path, file):
+    folder = tmp_path / "cifar10"
+    folder.mkdir()
+    np.savez(folder / "clean.npz", images=np.zeros((2, 32, 32, 3), np.uint8), labels=np.arange(2))
+    with pytest.raises(ConfigurationError, match=r"no file .*ar_coefficients\.npy"):
+        open_dataset("cifar10+ar", root=tmp_path)
+    (folder / file).write_bytes(b"damaged")
+    with pytest.raises(ConfigurationError, match=rf"{file}: holds no .* that can be read") as refused:
+        open_dataset("cifar10" if file == "clean.npz" else "cifar10+ar", root=tmp_path)
+    assert "not found" not in str(refused.value)
 
 
 def test_any_error_of_a_reader_names_the_image():

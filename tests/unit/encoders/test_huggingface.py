@@ -172,6 +172,7 @@ def test_gradients_reach_the_image(folder):
         assert (pixels.grad.flatten(1).abs().sum(1) > 0).all(), kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dinov2", "siglip", "mae"])
 def test_models_are_explained_and_exported(folder, kind):
     encoder = rx.load_encoder(f"hf:{folder(kind)}", device="cpu")

@@ -115,6 +115,7 @@ def test_a_file_that_is_no_encoder_is_refused(network, tmp_path, monkeypatch, so
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_cpu_runs_real_budgets_by_onnx_runtime_and_small_ones_by_torch(network):
     encoder, plain = rx.load_encoder(network), rx.load_encoder(network, runtime="torch")
     image = photo_like(encoder)
@@ -142,6 +143,7 @@ def test_the_description_of_weights_includes_files_beside_the_network(tmp_path):
     assert rx.load_encoder(export(network, tmp_path / "net.onnx")).weights != first
 
 
+@pytest.mark.slow
 def test_too_little_memory_to_export_halves_the_batch(network, monkeypatch):
     sizes, exported = [], onnx_export.exported
 
@@ -205,6 +207,7 @@ class ExportDependent(nn.Module):
         return codes + 1 if torch.compiler.is_exporting() else codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "message"), [(ValueDependent(), "cannot be exported"), (ExportDependent(), "gives other codes")]
 )
@@ -242,6 +245,7 @@ def test_a_network_that_gives_other_codes_when_exported_is_refused(network, monk
         onnx_export.exported(network.eval(), {"input": torch.randn(4, 3, 24, 20)})
 
 
+@pytest.mark.slow
 def test_too_little_memory_to_run_halves_the_batch(network, monkeypatch):
     run, sizes = onnx_export.run_session, []
 

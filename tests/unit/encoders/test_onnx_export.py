@@ -31,6 +31,7 @@ def on_another_thread(task):
     return under_way.result(), uses
 
 
+@pytest.mark.slow
 def test_threads_export_while_others_use_torch(network):
     before = sys.stdout, logging.root.manager.disable
     encoders = [rx.load_encoder(network) for _ in range(2)]

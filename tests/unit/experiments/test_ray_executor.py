@@ -95,7 +95,7 @@ def rate_of_one(one_actor, work):
 
 def test_two_nodes_are_nearly_twice_as_fast(rate_of_one, two_actors, work):
     assert rate_of_one < 1 / WAIT
-    rows = list(two_actors.rows(with_measure(Waiting(seconds=WAIT), work, times=2)))
+    rows = list(two_actors.rows(with_measure(Waiting(seconds=WAIT), work, times=4)))
     assert len({row.scores["process"] for row in rows}) == 2
     print(f"two nodes: {rate(rows) / rate_of_one:.2f} times one")
     assert rate(rows) > 1.7 * rate_of_one

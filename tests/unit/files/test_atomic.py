@@ -67,6 +67,7 @@ def killed(tmp_path):
     return begin
 
 
+@pytest.mark.slow
 def test_drafts_of_killed_processes_are_removed_and_those_of_running_ones_kept(tmp_path, killed):
     kill, kill_too = killed("a.npz"), killed("b.png")
     remove_old_drafts(tmp_path)

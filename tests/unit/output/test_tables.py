@@ -11,7 +11,7 @@ from rich.console import Console
 from repeat_xai.experiments.columns import UNDEFINED
 from repeat_xai.experiments.table import Cell, Table
 from repeat_xai.metrics import Comparison, Summary
-from repeat_xai.output.tables import comma_separated, latex, markdown, on_screen, write
+from repeat_xai.output.tables import comma_separated, latex, markdown, on_screen, spreadsheet_text, write
 
 
 def cell(mean, p=None, printed=None):
@@ -115,3 +115,15 @@ def test_names_in_csv_are_not_taken_for_formulas():
     table = Table(title="a", notes=(), columns=("=1+1",), better=("higher",), lines=lines)
     row = next(csv.reader(comma_separated(table).splitlines()[1:]))
     assert row[:5] == ["'@SUM(A1)", "'-2+3", "'=1+1", "higher", "-0.5"]
+
+
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹦", " =", "\u00a0 =", "\u3000＝", "\t", "\r", "\n"]
+)
+def test_a_name_that_a_spreadsheet_may_take_for_a_formula_gets_an_apostrophe(start):
+    assert spreadsheet_text(f"{start}a.jpg") == f"'{start}a.jpg"
+
+
+@pytest.mark.parametrize("name", ["a=b.jpg", " cat.jpg", "猫=.jpg", ""])
+def test_other_names_are_left_as_they_are(name):
+    assert spreadsheet_text(name) == name

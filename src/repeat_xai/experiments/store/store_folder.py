@@ -48,7 +48,7 @@ class StoreFolder:
         self._appears_whole = not OBJECT_STORES.isdisjoint((protocols,) if isinstance(protocols, str) else protocols)
 
     def sizes(self) -> dict[str, int]:
-        """Return the size of every file in bytes, by its name."""
+        """Return the size of every file in bytes, by its name; refuse a file's name that something else has."""
         with _one_line_errors(f"{self.url}: cannot be read"):
             self._files.invalidate_cache(self._path)  # other runs write here too
             try:
@@ -57,8 +57,11 @@ class StoreFolder:
                 if self._on_disk:
                     raise
                 entries = []  # an object store has a folder only once something is in it
-        sizes = {entry["name"]: int(entry["size"] or 0) for entry in entries if entry["type"] == "file"}
-        return {name: sizes[name] for name in sorted(sizes) if _finished(name)}
+        by_name = {entry["name"]: entry for entry in entries if _finished(entry["name"])}
+        for name, entry in by_name.items():
+            if entry["type"] != "file":
+                raise OutputError(f"{name}: is not a regular file; move it away and run again")
+        return {name: int(by_name[name]["size"] or 0) for name in sorted(by_name)}
 
     def read(self, name: str) -> bytes:
         """Return the content of a file; raise a GoneError if it is missing."""

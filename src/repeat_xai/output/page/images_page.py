@@ -44,7 +44,7 @@ def expect_replaceable_page(folder: Path) -> None:
     else:
         ours = not beginning or f'<meta name="generator" content="{GENERATOR} '.encode() in beginning
     if not ours:
-        raise OutputError(f"{index}: is a page of your own and is not written over; choose another --out")
+        raise OutputError(f"{index}: is a page of your own and is not written over; choose another folder")
 
 
 def write_explain_page(outcomes: Sequence[Sequence[ImageOutcome]], folder: Path) -> Path | None:

@@ -1,6 +1,7 @@
 """Tests of the store of rows: rows are read back bit for bit, and damaged files give errors of one line."""
 
 import math
+import os
 import struct
 from pathlib import Path
 from typing import ClassVar
@@ -71,6 +72,20 @@ def test_a_store_may_be_a_path_or_a_url(url):
     again.merge(at_least=2)
     assert len(again._folder.sizes()) == 1
     assert {key: bits(row) for key, row in store.rows().items()} == {row.key: bits(row) for row in UNUSUAL_ROWS}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero"), lambda path: path.symlink_to("more")],
+    ids=["FIFO", "folder", "device", "link"],
+)
+def test_a_parquet_name_that_is_no_regular_file_is_refused(tmp_path, make):
+    store = RowStore(tmp_path)
+    store.add([row("plain")])
+    (tmp_path / "more").write_bytes(parquet_of_rows([row("linked")]))
+    make(tmp_path / "more.parquet")
+    with pytest.raises(OutputError, match=r"more\.parquet: is not a regular file"):
+        store.rows()
 
 
 class Objects(MemoryFileSystem):
@@ -201,7 +216,7 @@ def test_drafts_and_other_files_are_ignored(tmp_path):
     store.add([row()])
     (tmp_path / ".draft.parquet").write_bytes(b"PAR1")
     (tmp_path / "notes.txt").write_text("mine")
-    (tmp_path / "folder.parquet").mkdir()
+    (tmp_path / "folder").mkdir()
     assert set(store.score_names()) == {"0"}
 
 

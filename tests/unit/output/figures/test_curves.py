@@ -56,6 +56,7 @@ def test_a_mixture_that_does_not_separate_is_not_drawn(groups):
     assert "no two kinds" in figures.histograms(groups, split).get_suptitle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("methods", [1, 2, 3, 5])
 def test_methods_stand_side_by_side_on_scales_of_their_own(groups, methods, tmp_path):
     scores_by_method = {f"$m{i}": {name: scores * 10.0**-i for name, scores in groups.items()} for i in range(methods)}

@@ -63,6 +63,7 @@ def test_a_figure_that_cannot_be_drawn_leaves_the_old_file_in_place(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Figure, SilentFigure])
 @pytest.mark.parametrize("suffix", STARTS)
 def test_letters_without_a_glyph_are_saved_without_warnings(kind, suffix, tmp_path):

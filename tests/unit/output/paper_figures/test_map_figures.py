@@ -203,6 +203,7 @@ def test_marks_stand_on_their_pixels_in_all_maps():
         assert places == [pytest.approx((20 / SIDE, 15 / SIDE)), pytest.approx((40 - 20 / SIDE, 30 - 15 / SIDE))]
 
 
+@pytest.mark.slow
 def test_votes_are_on_fixed_scales_and_other_maps_on_their_own():
     figure = several(SHAPES["square"])
     maps = [axes.images[-1] for axes in figure.axes if len(axes.images) == 2]
