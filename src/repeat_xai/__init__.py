@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """A name of `public`, or a room that it loads, when first asked for: torch takes seconds, `--help` need not."""
+        """Return a name of `public`, or a subpackage. It is loaded only now, so that `--help` need not load torch."""
         if name == "__all__" or not name.startswith("_"):
             public = import_module("repeat_xai.public")
             if name in ("__all__", *getattr(public, "__all__", ())):
@@ -20,5 +20,5 @@ else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
     def __dir__() -> list[str]:
-        """What a notebook completes."""
+        """Return the names that a notebook completes."""
         return list(import_module("repeat_xai.public").__all__)

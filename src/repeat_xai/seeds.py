@@ -1,7 +1,7 @@
 """Functions that make random numbers from a seed and a name, never from a hidden state.
 
-Every stream of random numbers is named by what it is for: seed, image, repeat. A result then depends neither on the
-batch size, nor on the order of the images, nor on the machine that computed it.
+Every stream of random numbers is named by what it is for: seed, image, repeat. The random numbers then depend neither
+on the batch size, nor on the order of the images, nor on the machine.
 """
 
 from __future__ import annotations

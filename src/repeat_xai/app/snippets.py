@@ -9,6 +9,7 @@ from pathlib import Path
 
 from repeat_xai.app.job_request import JobRequest, JobSettings
 from repeat_xai.experiments.settings import EncoderSpec
+from repeat_xai.methods.repeat import Repeat
 
 
 def command_snippet(requests: Sequence[JobRequest], photo: str, *, device: str) -> str:
@@ -60,13 +61,15 @@ def _options(spec: EncoderSpec, requests: Sequence[JobRequest], device: str) -> 
     """Yield the command's options, without those that have their default."""
     settings, defaults = requests[0].settings, JobSettings()
     methods = ",".join(request.method for request in requests)
+    explainers = [request.explainer for request in requests]
+    has_budget = any(isinstance(explainer, Repeat) and explainer.is_fast for explainer in explainers)
     options = [
         ("--encoder", spec.name, "efficientnet_lite0"),
         ("--weights", spec.weights, None),
         ("--size", spec.size, None),
         ("--method", methods, "repeat"),
         ("--estimator", settings.estimator, defaults.estimator),
-        ("--budget", settings.budget, defaults.budget),
+        ("--budget", settings.budget if has_budget else defaults.budget, defaults.budget),
         ("--masks", settings.masks, defaults.masks),
         ("--repeats", settings.repeats, defaults.repeats),
         ("--passes", settings.passes, defaults.passes),

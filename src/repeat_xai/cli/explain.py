@@ -15,7 +15,7 @@ from repeat_xai.data.images import load_image
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.engine.kernels import KERNELS
-from repeat_xai.engine.masks import Grid, Style
+from repeat_xai.engine.masks import MAX_CELLS, Grid, Style
 from repeat_xai.errors import ConfigurationError, choose, shown
 from repeat_xai.methods.bases.base_options import CHANNELS, FILLS
 from repeat_xai.methods.bases.features import FEATURES
@@ -45,7 +45,8 @@ def explain(
         typer.Option(
             help="The method: repeat, relax, saliency or another that `repeat-xai list methods` shows. Several, "
             "separated by commas, are also drawn side by side. With repeat:NAME, REPEAT repeats that method instead of "
-            "RELAX.",
+            "RELAX; with once:NAME, the method is run once, without uncertainty; repeat:OPTION=VALUE changes the "
+            "threshold, repeats or votes of REPEAT.",
             rich_help_panel=HOW,
         ),
     ] = "repeat",
@@ -61,8 +62,9 @@ def explain(
     budget: Annotated[
         str,
         typer.Option(
-            help="Number of masks for each image with the fast estimator. With auto, masks are drawn until the "
-            "estimate is as accurate as --repeats exact repeats.",
+            help="Number of masks for each image, for the fast estimator only. It is rounded up to a multiple of 128, "
+            "at least 256, for 7×7 cells. With auto, masks are drawn until the estimate is as accurate as --repeats "
+            "exact repeats.",
             rich_help_panel=BUDGET,
         ),
     ] = "auto",
@@ -106,7 +108,10 @@ def explain(
     cells: Annotated[
         int,
         typer.Option(
-            min=1, help="Number of cells per side of the grid that a mask is made from.", rich_help_panel=ADVANCED
+            min=2,
+            max=MAX_CELLS,
+            help="Number of cells per side of the grid that a mask is made from.",
+            rich_help_panel=ADVANCED,
         ),
     ] = 7,
     keep: Annotated[

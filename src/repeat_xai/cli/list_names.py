@@ -74,8 +74,11 @@ def executors() -> list[str]:
 
 
 NOTES = (
-    "The column calls shows the encoder calls for one image of 224×224 pixels with default options. For repeat, that",
-    "is the maximum; some hundred are usual. With repeat:NAME, REPEAT repeats any stochastic method instead of RELAX.",
-    "Methods other than repeat and relax are run ten times on changed images to measure their uncertainty; see",
-    "--perturbation and --passes.",
+    "The column calls shows the encoder calls of one run on an image of 224×224 pixels, with default options. For",
+    "repeat, that is the maximum: usually it takes a few hundred, and up to two thousand for transformers. Methods",
+    "other than repeat and relax are run ten times on changed images to measure their uncertainty; see --perturbation",
+    "and --passes.",
+    "",
+    "A name may also be repeat:NAME, which is REPEAT over that stochastic method instead of RELAX; once:NAME, one run",
+    "of that method, without uncertainty; or repeat:OPTION=VALUE, REPEAT with another threshold, repeats or votes.",
 )

@@ -97,13 +97,19 @@ Masks = Annotated[
     int,
     typer.Option(
         min=1,
-        help="Number of masks, which hide random parts of an image, for RELAX and for each repeat of REPEAT.",
+        help="Number of masks, which hide random parts of an image, for RELAX and for each repeat of REPEAT. The fast "
+        "estimator does not run these repeats, but estimates their votes.",
         rich_help_panel=BUDGET,
     ),
 ]
 Repeats = Annotated[
     int,
-    typer.Option(min=1, help="Number of repeats, each of which votes on every pixel.", rich_help_panel=BUDGET),
+    typer.Option(
+        min=1,
+        help="Number of repeats, each of which votes on every pixel. The fast estimator estimates the votes "
+        "of so many repeats, without running them.",
+        rich_help_panel=BUDGET,
+    ),
 ]
 EstimatorOption = Annotated[
     Estimator,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import final
 
 Counter = Callable[[int], None]
 _counters: ContextVar[tuple[Counter, ...]] = ContextVar("counters", default=())
@@ -52,6 +53,7 @@ def uncounted() -> Iterator[None]:
         _counters.reset(token)
 
 
+@final
 @dataclass
 class Meter:
     """Encoder calls made, and seconds spent, since its start."""

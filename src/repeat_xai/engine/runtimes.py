@@ -64,6 +64,7 @@ class Forward:
     """Whether all batches must have one size."""
 
 
+@final
 @dataclass(eq=False)
 class _Ready:
     """Everything that is remembered of an encoder with these weights."""
@@ -229,7 +230,7 @@ def _running(
 def fastest_convolutions(dtype: torch.dtype) -> Iterator[None]:
     """Let cuDNN choose convolutions by trying them in half precision; otherwise always use the same ones.
 
-    A convolution that is always the same gives the same bits in every run.
+    A convolution that is always the same gives the same bits in every run; one that cuDNN chooses may not.
     """
     before = torch.backends.cudnn.benchmark
     torch.backends.cudnn.benchmark = dtype in HALVES

@@ -206,7 +206,7 @@ class _Pipeline(Generic[T]):
                 self._go_on(job, torch.cat(question.answers), flags)
 
     def _go_on(self, job: _Job[T], value: Tensor | None, flags: Tensor | None = None) -> None:
-        """Send an estimate what it request for, and take its next question or its result."""
+        """Send an estimate what it asked for, and take its next question or its result."""
         try:
             if flags is not None:
                 self._check(job, *flags.tolist())

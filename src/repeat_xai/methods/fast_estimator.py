@@ -1,6 +1,6 @@
-"""The fast estimator of REPEAT uses one designed set of masks in place of K independent sets of N masks.
+"""The fast estimator of REPEAT uses one specially constructed set of masks in place of K independent sets of N masks.
 
-REPEAT counts how often a pixel passes the threshold over independent sets of N masks. Each set's map is the true mean
+REPEAT counts in how many maps, of independent sets of N masks, a pixel reaches the cut. Each set's map is the true mean
 map plus the noise of N masks. A set of P ≪ K·N masks, drawn as orthogonal arrays, gives both:
 
     mean map   μ = E[s·M] / q, from the regression s = β₀ + Σ_c β_c (m_c − q) + ε, with m_c the mean of the mask over

@@ -1,8 +1,8 @@
 """Every method by its name: the registry, and the one parser of names.
 
-NAME             a method of the registry; a base without uncertainty of its own is run by `Spread`
-repeat:BASE      REPEAT over another stochastic base
-once:BASE        one run of a base, without uncertainty
+NAME                   a method of the registry; a base without uncertainty of its own is run several times by `Spread`
+repeat:BASE            REPEAT over another stochastic base
+once:BASE              one run of a base, without uncertainty
 repeat:OPTION=VALUE    REPEAT with another `threshold`, `repeats` or `votes`
 """
 
@@ -18,6 +18,7 @@ from repeat_xai.errors import ConfigurationError, choose
 from repeat_xai.methods import bases
 from repeat_xai.methods.base import Base, Method, is_deterministic
 from repeat_xai.methods.bases.features import Features
+from repeat_xai.methods.fast_estimator import FEWEST_MASKS
 from repeat_xai.methods.perturbations import InputDropout, Perturbation
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
@@ -91,7 +92,7 @@ class MethodSettings:
         return chosen if wrapper == "once" else Spread(base=chosen, by=self.by, passes=self.passes)
 
     def methods(self, names: Iterable[str]) -> dict[str, Method]:
-        """Return the methods of these names; refuse options that none of them has."""
+        """Return the methods of these names; refuse options that none of them uses."""
         names = list(names)
         used = {option for name in names for option in self._used(parse(name).base)}
         if unused := sorted(self.options.given.keys() - used):
@@ -100,7 +101,19 @@ class MethodSettings:
             for name in names:
                 if "reference" not in self._used(parse(name).base):
                     raise ConfigurationError(f"reference: {name} explains an image by its own code; leave {name} out")
-        return {name: self.method(name) for name in names}
+        methods = {name: self.method(name) for name in names}
+        if not any(isinstance(method, Repeat) and method.is_fast for method in methods.values()):
+            self._expect_no_fast_options()
+        return methods
+
+    def _expect_no_fast_options(self) -> None:
+        """Refuse options that only the fast estimator of REPEAT uses."""
+        values = {"budget": self.repeat.budget, "tolerance": self.repeat.tolerance}
+        if unused := [name for name, value in values.items() if value not in ("auto", None)]:
+            raise ConfigurationError(
+                f"{' and '.join(unused)}: only the fast estimator uses this, which is for REPEAT over RELAX with "
+                f"{FEWEST_MASKS} masks or more; leave it out"
+            )
 
     def _used(self, base: str) -> set[str]:
         """Return which of the given options a base has; RELAX and REPEAT have options of their own."""

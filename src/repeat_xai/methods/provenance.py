@@ -1,4 +1,8 @@
-"""What made a result is recorded with it, so that it can be made again."""
+"""The provenance of a result records how it was made.
+
+It suffices to make the result again if the encoder and the rules are loaded by name: a module, or a function of the
+user's own, is recorded by its name only.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ class MethodMaps(NamedTuple):
 
 
 def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dict[str, Any]:
-    """Return everything that the maps depend on."""
+    """Return the settings that decide the maps, up to rounding; results with equal settings count as the same."""
     return {
         "method": configuration(method),
         "encoder": {
@@ -84,7 +88,7 @@ def explanations(
 
 
 def _circumstances(encoder: Encoder, image: Image) -> dict[str, Any]:
-    """Return what the maps do not depend on: the photo's name and size, the device, the time and the versions."""
+    """Return the circumstances, which a repeated run need not share: photo's name and size, device, time, versions."""
     device = torch.cuda.get_device_name(encoder.device) if encoder.device.type == "cuda" else platform.machine()
     return {
         "photo": {

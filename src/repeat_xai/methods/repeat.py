@@ -3,8 +3,8 @@
     I(k) = 1 where R(k) ≥ τ(k), else 0            W(k) = R(k) / max R(k)
     p = (1/K) Σ_k I(k)·W(k)                       U = p(1 − p)
 
-R(k) is the k-th run of a stochastic base method, and τ(k) is the threshold of that run's own map. Binary votes leave W
-out, which makes p the mean of true Bernoulli samples.
+R(k) is the k-th run of a stochastic base method, and τ(k) is the cut of that run's own map. Binary votes leave W out,
+which makes p the mean of true Bernoulli samples.
 """
 
 from __future__ import annotations
@@ -49,7 +49,12 @@ SAME_MAPS = "gives the same map whatever the seed, so all repeats would vote ali
 @final
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """REPEAT: importance is the share of repeats that call a pixel important, uncertainty how far they disagree."""
+    """REPEAT: the repeats of a stochastic method vote on which pixels are important.
+
+    The importance p is the share of repeats that call a pixel important, each vote weighted by its strength unless
+    votes are binary. The uncertainty is p(1 − p). With binary votes it says how far the repeats disagree; with weighted
+    votes it is also above 0 where they agree but p lies between 0 and 1.
+    """
 
     title: ClassVar[str] = "REPEAT"
     stochastic: ClassVar[bool] = True
@@ -58,7 +63,7 @@ class Repeat:
     base: Base = Relax()
     """The stochastic method that is repeated."""
     estimator: Estimator = "fast"
-    """`exact` runs the base `repeats` times; `fast` estimates the same votes from one designed set of masks."""
+    """`exact` runs the base `repeats` times; `fast` estimates their votes from one set of masks."""
     repeats: int = 10
     """Number of repeats K. For `fast`: the number of repeats that the automatic budget is to be as accurate as."""
     threshold: Threshold = "mean"
@@ -66,7 +71,8 @@ class Repeat:
     votes: Votes = "weighted"
     """Whether a vote counts by the pixel's importance, as in the paper, or each vote alike (`binary`)."""
     budget: int | Literal["auto"] = "auto"
-    """For `fast`: the number of masks, rounded up to whole blocks; `auto` draws as many as the accuracy asks."""
+    """For `fast`: the number of masks, rounded up to whole blocks. With `auto`, masks are added until the estimate is
+    as accurate as `repeats` exact repeats, or reaches the tolerance."""
     tolerance: float | None = None
     """For `fast`: the error of p at which an automatic budget stops, in place of the error of `repeats` repeats."""
 

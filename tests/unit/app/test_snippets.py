@@ -108,3 +108,11 @@ def test_the_budget_is_an_option_of_the_command():
     job_request = request_for(encoder_spec=EncoderSpec(name="efficientnet_lite0"), budget=256)
     command = command_snippet([job_request], "cat.png", device="auto")
     assert command == "repeat-xai explain cat.png --out results --budget 256"
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"), [("repeat", {"estimator": "exact"}), ("repeat", {"masks": 9}), ("relax", {}), ("lime", {})]
+)
+def test_a_budget_that_the_method_does_not_use_is_no_option_of_the_command(method, settings):
+    command = command_snippet([request_for(method, budget=256, **settings)], "cat.png", device="auto")
+    assert "--budget" not in command

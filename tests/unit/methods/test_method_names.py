@@ -131,6 +131,30 @@ def test_options_that_no_method_has_are_refused(options, names, unused):
         replace(SETTINGS, options=BaseOptions(**options)).methods(names)
 
 
+@pytest.mark.parametrize(
+    ("options", "names", "unused"),
+    [
+        ({"budget": 512, "estimator": "exact"}, ["repeat"], "budget"),
+        ({"budget": 512}, ["relax"], "budget"),
+        ({"budget": 512}, ["repeat:lime", "once:saliency"], "budget"),
+        ({"budget": 512, "base": rx.Relax(masks=9)}, ["repeat"], "budget"),
+        ({"tolerance": 0.1, "estimator": "exact"}, ["repeat:threshold=otsu"], "tolerance"),
+        ({"budget": 512, "tolerance": 0.1}, ["kernel_shap"], "budget and tolerance"),
+    ],
+)
+def test_options_of_the_fast_estimator_are_refused_where_it_is_not_used(options, names, unused):
+    settings = replace(SETTINGS, repeat=rx.Repeat(**options))
+    with pytest.raises(ConfigurationError, match=f"^{unused}: .*fast estimator") as refusal:
+        settings.methods(names)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("names", [["repeat"], ["repeat:relax"], ["relax", "repeat:votes=binary"]])
+def test_options_of_the_fast_estimator_are_accepted_where_one_of_the_methods_uses_it(names):
+    settings = replace(SETTINGS, repeat=rx.Repeat(budget=512, tolerance=0.1))
+    assert settings.methods(names).keys() == set(names)
+
+
 @pytest.mark.parametrize("names", [["repeat", "relax"], ["once:saliency", "repeat"], ["relax", "lime"]])
 def test_a_reference_is_refused_beside_a_method_that_would_ignore_it(image, names):
     settings = replace(SETTINGS, options=BaseOptions(reference=image))

@@ -129,10 +129,10 @@ def _vote_uncertainty_note(vote_share: Tensor, uncertainty: Tensor, *, binary: b
     note = limit + "It is 0 where no repeat calls the pixel important."
     unanimous = uncertainty[vote_share >= UNANIMOUS]
     if not len(unanimous):
-        return note + " Where all repeats do, it is above 0 too, because votes are weighted and p is then below 1."
+        return note + " Where all repeats do, it can be above 0 too, because votes are weighted and p may be below 1."
     return (
-        f"{note} Where all repeats do, it is not 0 but up to {unanimous.max().item():.2g}, because votes are weighted "
-        "and p is then below 1."
+        f"{note} Where all repeats do, it is up to {unanimous.max().item():.2g}, because votes are weighted and p may "
+        "be below 1."
     )
 
 
