@@ -68,7 +68,7 @@ def in_one_line(text: str) -> str:
 
 
 MAX_LISTED_NAMES = 8
-"""Of more known names than this, an error shows only those that are spelled most like an unknown one."""
+"""An error lists all known names if there are no more than this, else those spelled most like the unknown one."""
 
 MIN_SIMILARITY = 0.7
 """Share of letters that two spellings must have in common to count as near: difflib's ratio."""

@@ -15,7 +15,7 @@ CONCURRENT_JOBS = 4
 CACHE_CLEANUP = (60, 3600)
 """Seconds between two searches for old files in Gradio's cache, and the age in seconds from which they are removed."""
 Updates = dict[Any, Any]
-"""New values of components."""
+"""New values for components of the page, as an event returns them."""
 UNQUEUED: Updates = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """Options of events that are answered at once, without waiting for jobs."""
 

@@ -32,7 +32,7 @@ CLEANUP_SECONDS = 60
 @final
 @dataclass(eq=False)
 class Session:
-    """One open page."""
+    """The state of one page that is open in a browser."""
 
     browser: str
     """Identity of the browser that has opened the page."""

@@ -1,4 +1,4 @@
-"""`repeat-xai demo`."""
+"""The command `repeat-xai demo` explains the photos that come along."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repeat-xai evaluate`."""
+"""The command `repeat-xai evaluate` computes metrics over a dataset and writes tables."""
 
 from __future__ import annotations
 

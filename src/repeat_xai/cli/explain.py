@@ -1,4 +1,4 @@
-"""`repeat-xai explain`."""
+"""The command `repeat-xai explain` explains images and writes the results to a folder."""
 
 from __future__ import annotations
 

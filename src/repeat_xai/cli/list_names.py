@@ -1,4 +1,4 @@
-"""`repeat-xai list`."""
+"""The command `repeat-xai list` prints the names that other commands take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repeat-xai reproduce`."""
+"""The command `repeat-xai reproduce` makes the tables and figures of the paper."""
 
 from __future__ import annotations
 

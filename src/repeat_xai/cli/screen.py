@@ -1,4 +1,4 @@
-"""`repeat-xai screen`."""
+"""The command `repeat-xai screen` ranks images by how unknown they are to the encoder."""
 
 from __future__ import annotations
 

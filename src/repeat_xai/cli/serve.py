@@ -1,4 +1,4 @@
-"""The command `repeat-xai serve`."""
+"""The command `repeat-xai serve` starts the app."""
 
 from __future__ import annotations
 

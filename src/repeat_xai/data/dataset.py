@@ -99,5 +99,5 @@ class NamedDataset:
     title: str
     """Name in the captions of figures, for example `PASCAL VOC`."""
     description: str
-    """What its images are, in one line of `repeat-xai list datasets`."""
+    """A description of its images in one line, shown by `repeat-xai list datasets`."""
     open: OpenDataset

@@ -59,14 +59,14 @@ def find_images(paths: Iterable[Path], *, results: Path | None = None, excluded:
     images: list[Path] = []
     notes: list[str] = []
     for path in paths:
-        found: list[Path] = []
+        in_folder: list[Path] = []
         if os.path.isdir(path):  # noqa: PTH112 - unlike Path.is_dir, False for a name no file system would take
             if results is not None and path.resolve() == results.resolve():
                 raise ConfigurationError(f"{results}: results would lie among the images; choose another folder")
-            found, left_out = search_folder(path, skipped=skipped)
+            in_folder, left_out = search_folder(path, skipped=skipped)
             if left_out:
                 notes.append(left_out_line(path, left_out))
-        images += found or [path]
+        images += in_folder or [path]
     return FoundImages(list(dict.fromkeys(images)), notes)
 
 

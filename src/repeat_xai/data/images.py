@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ImageProtocol = Literal["encoder", "paper"]
 """Preprocessing of photos: the encoder's own, or the paper's, which squeezes them to 224×224 pixels without a crop."""
 ImageSource = str | Path | PIL.Image.Image | np.ndarray | Tensor
-"""What an image can be loaded from."""
+"""The types that an image can be loaded from."""
 
 PAPER_SIDE = 224
 """Side of the paper's square images, in pixels."""

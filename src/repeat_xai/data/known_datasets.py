@@ -66,7 +66,7 @@ def coco(root: Path, *, download: bool) -> Dataset:
 
 
 def eurosat(root: Path, *, download: bool) -> Dataset:
-    """Open EuroSAT."""
+    """Open EuroSAT, which torchvision reads."""
     from torchvision.datasets import EuroSAT
 
     photos = EuroSAT(root, download=download)

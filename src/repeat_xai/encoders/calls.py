@@ -62,12 +62,12 @@ class Meter:
     calls: int = 0
 
     def add(self, calls: int) -> None:
-        """Add encoder calls."""
+        """Add this many encoder calls to the count."""
         self.calls += calls
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the meter was started."""
         return time.perf_counter() - self.started
 
 

@@ -50,7 +50,7 @@ class TorchEncoder:
     "auto" is half precision on a GPU where that does not change votes, else the module's own.
     """
     runtime: Runtime = "auto"
-    """What runs the masked copies.
+    """The runtime of the masked copies.
 
     "auto" is ONNX Runtime on a CPU where it gives the same codes, else torch, compiled in long runs.
     """

@@ -59,7 +59,7 @@ class Grid:
     """How masks are drawn: a grid of `cells` × `cells` cells, each kept with probability `keep`."""
 
     cells: int = 7
-    """Cells per side."""
+    """The number of cells along each side of the grid."""
     keep: float = 0.5
     """Probability that a cell is kept."""
     style: Style = "relax"

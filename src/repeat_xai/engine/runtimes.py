@@ -59,7 +59,7 @@ class Forward:
     run: Callable[[MaskedBatch, Basis], Any]
     """Makes the masked copies and returns what the encoder gives for them, which is not checked yet."""
     runtime: str
-    """Name of the runtime."""
+    """The name of the runtime, as it stands in the provenance."""
     fixed: bool = False
     """Whether all batches must have one size."""
 
@@ -73,11 +73,11 @@ class _Ready:
     modules: dict[torch.dtype, nn.Module] = field(default_factory=dict)
     forwards: dict[tuple[object, ...], Forward] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
-    """Answers of `remembered`."""
+    """The values that `remembered` has computed, by their keys."""
     max_pixels: float = math.inf
     """Pixels of all copies in a batch for which there was memory."""
     spent: float = 0.0
-    """Seconds of running it."""
+    """How many seconds it has run."""
 
 
 _ready: WeakKeyDictionary[Encoder, _Ready] = WeakKeyDictionary()

@@ -110,7 +110,7 @@ def _without_image(task: Task) -> Answer[Any]:
 @final
 @dataclass(eq=False)
 class _Job(Generic[T]):
-    """An image under way."""
+    """An image whose explanation has begun and is not finished."""
 
     task: Task
     started: float

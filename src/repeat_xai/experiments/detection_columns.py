@@ -36,7 +36,7 @@ class DetectionColumn:
 
     interval_note: ClassVar[str] = OVER_IMAGES
     against: str
-    """The other dataset."""
+    """The dataset whose images are to be detected."""
     criterion: Criterion = "auroc"
     map_name: MapName = "uncertainty"
     aggregate: str = "mean"
@@ -83,7 +83,7 @@ class CodeDetectionColumn:
     better: ClassVar[Direction] = "higher"
     interval_note: ClassVar[str] = OVER_IMAGES
     against: str
-    """The other dataset."""
+    """The dataset whose images are to be detected."""
     code_score: str
     """The name of the function that scores how unusual a code is."""
 
@@ -154,7 +154,7 @@ class PoisonColumn:
     better: ClassVar[Direction] = "higher"
     interval_note: ClassVar[str] = "Brackets hold 95 % of the draws of which images are poisoned."
     against: str
-    """The poisoned dataset."""
+    """The dataset with poisoned images."""
     share: float
     """Share of the images that are poisoned."""
 

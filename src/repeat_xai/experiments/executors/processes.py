@@ -70,7 +70,7 @@ class Processes:
 
     @property
     def concurrency(self) -> int:
-        """The number of processes."""
+        """Return the number of worker processes."""
         return len(self.devices)
 
     def rows(self, work: Iterable[Work]) -> Iterator[Row]:
@@ -86,7 +86,7 @@ class Processes:
             raise
 
     def close(self) -> None:
-        """Stop all processes."""
+        """Stop all worker processes and wait until they have ended."""
         _stop_all(self._processes)
 
     def _hand_out(self, queue: WorkQueue) -> bool:
