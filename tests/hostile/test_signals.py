@@ -24,6 +24,9 @@ LINES = {
     "repeat-xai: interrupted\n",
     "repeat-xai: interrupted; run the same command again to go on\n",
 }
+COMMAND = str(Path(sys.executable).with_name("repeat-xai"))
+"""The installed command. `python -m` ends by SIGINT in place of status 130 if the interrupt came in `exec` of a string,
+as when a module that defines a dataclass is imported."""
 SLOW = ("--methods", "relax", "--masks", 16000, "--protocol", "encoder", "--device", "cpu")
 """Options with which an image takes some tenths of a second, so that rows are written long before the work ends."""
 
@@ -38,7 +41,7 @@ class Running:
         arguments = ("evaluate", "--dataset", photos, "--encoder", encoder, *SLOW, *workers, "--out", self.out)
         with self.errors.open("w") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "repeat_xai", *map(str, arguments)],
+                [COMMAND, *map(str, arguments)],
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,
