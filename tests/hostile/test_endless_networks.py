@@ -44,7 +44,7 @@ def explaining(network, photo, folder):
     """Run `repeat-xai explain` with a network until the block ends, and yield the process once the network runs."""
     arguments = ("explain", photo, "--encoder", f"onnx:{network}", "--size", 32, "--out", folder / "out")
     with subprocess.Popen(
-        [sys.executable, "-m", "repeat_xai", *map(str, arguments)],
+        [Path(sys.executable).with_name("repeat-xai"), *map(str, arguments)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -27,7 +27,7 @@ def start(tmp_path):
         arguments += ["--executor", "processes", "--workers", "2", "--out", str(tmp_path / "out")]
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-m", "repeat_xai", "evaluate", *arguments],
+                [Path(sys.executable).with_name("repeat-xai"), "evaluate", *arguments],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
