@@ -101,6 +101,16 @@ class ExistingResults:
         return f"{flawed}: {'damaged' if flawed.exists() else 'missing'}"
 
 
+def any_record(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Return the provenance of one image's results in this folder, with its file; None where there are no results."""
+    for file in folder.glob("*.json"):
+        files = ResultFiles.of(folder, file.stem)
+        record = ExistingResults(files).record if files.maps.exists() else None
+        if record is not None and {"method", "encoder", "seed", "repeat-xai"} <= record.keys():
+            return file, record
+    return None
+
+
 def read_picture(path: Path, *, max_bytes: int = MAX_PICTURE_BYTES) -> Png:
     """Return what the first bytes of a PNG say of it; nothing where there is no file."""
     try:
