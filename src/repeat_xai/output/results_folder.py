@@ -23,7 +23,7 @@ from repeat_xai.files.reading import open_regular
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.provenance import configuration, settings
 from repeat_xai.output.figures import comparison, panel, save_figure
-from repeat_xai.output.image_results import ExistingResults, ResultFiles, any_record, is_users_own, read_picture
+from repeat_xai.output.image_results import ExistingResults, ResultFiles, is_users_own, read_picture, whole_results
 from repeat_xai.types import Encoder, Explanation, Task
 from repeat_xai.version import __version__
 
@@ -84,9 +84,8 @@ class ResultsFolder:
 
     def expect_same_settings(self) -> None:
         """Refuse a folder with results of other settings: its images and its page would no longer belong together."""
-        if (earlier := any_record(self.folder)) is not None:
-            file, record = earlier
-            _expect_equal(record, self.settings, file)
+        if (earlier := whole_results(self.folder)) is not None and earlier.record is not None:
+            _expect_equal(earlier.record, self.settings, earlier.files.provenance)
 
     def fill(self, paths: Sequence[Path]) -> Iterator[ImageOutcome]:
         """Explain each image that is not done yet, and yield the outcome of every image, in order."""
@@ -116,12 +115,8 @@ class ResultsFolder:
         except RepeatError as error:
             return Task(error, _Wanted(path))
         wanted = self.settings | {"image": json.loads(json.dumps(configuration(image)))}
+        _expect_known_settings_equal(existing, wanted)
         flaw, record = existing.flaw(image.photo.digest), existing.record
-        if record is not None:
-            _expect_equal(record, wanted, existing.files.provenance)
-        elif flaw and existing.explanation is not None:  # the level does not stand beside the maps
-            del wanted["level"]
-            _expect_equal(existing.explanation.provenance, wanted, existing.files.maps)
         if record is None or flaw:
             return Task(image, _Wanted(path, flaw))
         return Task(None, _Wanted(path, outcome=ImageOutcome(path, existing.files, record, before=True)))
@@ -157,6 +152,21 @@ def _write(explanation: Explanation, files: ResultFiles, record: Mapping[str, An
         draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
+def _expect_known_settings_equal(existing: ExistingResults, wanted: Mapping[str, Any]) -> None:
+    """Refuse to replace results made with other settings, by each of their files that says how they were made.
+
+    Where one of the files agrees with what is wanted, the other one is damaged.
+    """
+    record, explanation, known = existing.record, existing.explanation, []
+    if record is not None:
+        known.append((record, existing.files.provenance))
+    if explanation is not None:  # the provenance that lies beside the maps says everything but the level
+        known.append(({**explanation.provenance, "level": (record or wanted).get("level")}, existing.files.maps))
+    known = [(made, file) for made, file in known if wanted.keys() <= made.keys()]
+    if known and not any(wanted.items() <= made.items() for made, _ in known):
+        _expect_equal(known[0][0], wanted, known[0][1])
+
+
 def _expect_equal(record: Mapping[str, Any], wanted: Mapping[str, Any], file: Path, *, within: str = "") -> None:
     """Refuse to replace or to add to results that were made with other settings, and name the first that differs."""
     for name, value in wanted.items():
@@ -173,7 +183,7 @@ def expect_same_methods(out: Path, folders: Sequence[ResultsFolder]) -> None:
     """Refuse a folder that holds results of other methods, whose comparisons and page would be replaced."""
     chosen = {folder.folder for folder in folders}
     for used in (out, *sorted(part for part in out.glob("*") if part.is_dir())):
-        if used not in chosen and any_record(used) is not None:
+        if used not in chosen and whole_results(used) is not None:
             raise ConfigurationError(f"{used}: holds results of another method; choose another folder")
 
 

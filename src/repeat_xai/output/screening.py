@@ -21,7 +21,7 @@ import torch
 
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError, in_one_line
 from repeat_xai.files.atomic import remove_old_drafts, writing
-from repeat_xai.files.reading import read_json
+from repeat_xai.files.reading import open_regular, read_json
 from repeat_xai.metrics.detection import AGGREGATES, Mixture, mixture
 from repeat_xai.output.figures import contact_sheet
 from repeat_xai.output.image_results import ResultFiles
@@ -96,15 +96,21 @@ class Screened(NamedTuple):
 
 def expect_own_table(folder: Path) -> None:
     """Refuse a folder with a table or a sheet of the user's own, which would be written over."""
-    summary, tables = folder / "screen.json", [folder / f"screen.{suffix}" for suffix in ("csv", "parquet", "json")]
-    try:
-        is_ours = {"statement", "aggregate", "seed"} <= read_json(summary).keys()
-    except (OSError, ValueError):
-        is_ours = False
+    tables = [folder / f"screen.{suffix}" for suffix in ("csv", "parquet", "json")]
     for table in tables:
-        if table.exists() and not is_ours:
+        if table.exists() and not _is_our_table(folder):
             raise OutputError(f"{table}: is not of this program and is not written over; choose another folder")
     expect_ours(folder / "screen.png")
+
+
+def _is_our_table(folder: Path) -> bool:
+    """Return whether the record or the first line of the table says that this program wrote it."""
+    with suppress(OSError, ValueError):
+        if {"statement", "aggregate", "seed"} <= read_json(folder / "screen.json").keys():
+            return True
+    with suppress(OSError), open_regular(folder / "screen.csv") as file:
+        return file.readline(100).startswith(b"rank,image,")
+    return False
 
 
 def screen_images(
