@@ -161,7 +161,9 @@ def _expect_known_settings_equal(existing: ExistingResults, wanted: Mapping[str,
     if record is not None:
         known.append((record, existing.files.provenance))
     if explanation is not None:  # the provenance that lies beside the maps says everything but the level
-        known.append(({**explanation.provenance, "level": (record or wanted).get("level")}, existing.files.maps))
+        known.append(
+            ({**explanation.provenance, "level": (record or {}).get("level", wanted["level"])}, existing.files.maps)
+        )
     known = [(made, file) for made, file in known if wanted.keys() <= made.keys()]
     if known and not any(wanted.items() <= made.items() for made, _ in known):
         _expect_equal(known[0][0], wanted, known[0][1])
