@@ -34,6 +34,7 @@ from repeat_xai.methods.method_names import MethodSettings, split_names
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics import KINDS, METRICS, EncoderMetric, MapMetric, SetMetric
+from repeat_xai.output.campaign_results import expect_same_seed
 from repeat_xai.output.page import expect_replaceable_page
 
 METRIC_NAMES = {kind: ", ".join(name for name, metric in METRICS.items() if isinstance(metric, kind)) for kind in KINDS}
@@ -124,6 +125,7 @@ def evaluate(
     An interrupted run goes on when the same command is run again; what is done is not computed again.
     """
     expect_replaceable_page(out)
+    expect_same_seed(out, seed)
     expect_size(protocol, size)
     relax = Relax(masks=masks)
     repeat = Repeat(base=relax, estimator=estimator, repeats=repeats)

@@ -23,7 +23,7 @@ from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.output.page import expect_replaceable_page, write_explain_page
-from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare
+from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare, expect_same_methods
 from repeat_xai.types import Explanation
 from repeat_xai.types.explanation import LITTLE_CONTRAST, LITTLE_MOVEMENT
 
@@ -53,6 +53,9 @@ def explain_all(paths: Sequence[Path], folders: Sequence[ResultsFolder], out: Pa
     """Explain images by one method or several, write comparisons and the page, and return the exit status."""
     failed = False
     expect_replaceable_page(out)
+    expect_same_methods(out, folders)
+    for folder in folders:
+        folder.expect_same_settings()
     remove_old_drafts(out)
     with interruptible():
         json_line = explain_json if as_json else None

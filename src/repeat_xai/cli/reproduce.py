@@ -33,6 +33,7 @@ from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.row_store import RowStore
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
+from repeat_xai.output.campaign_results import expect_same_seed
 from repeat_xai.output.page import expect_replaceable_page
 from repeat_xai.output.paper_figures import write_figure
 from repeat_xai.output.results_folder import Printed
@@ -128,6 +129,7 @@ def reproduce(
                 typer.echo(f"{entry.name:<24}{entry.where:<41}{entry.title}")
         return
     expect_replaceable_page(out)
+    expect_same_seed(out, seed)
     wanted = [*TABLES, *FIGURES] if names == ["all"] else names
     for name in wanted:
         choose("table or figure", name, {**TABLES, **FIGURES})

@@ -28,7 +28,7 @@ from repeat_xai.methods.repeat import Repeat
 from repeat_xai.metrics.detection import AGGREGATES
 from repeat_xai.output.page import expect_replaceable_page, write_screen_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder
-from repeat_xai.output.screening import screen_images, statement
+from repeat_xai.output.screening import expect_own_table, screen_images, statement
 from repeat_xai.seeds import expect_seed
 
 
@@ -76,6 +76,9 @@ def screen(
         seed=seed,
     )
     known = replace(folder, folder=out / "reference")
+    expect_own_table(out)
+    for used in (folder, known):
+        used.expect_same_settings()
     searched = find_images(images, results=out, excluded=reference or ())
     others = find_images(reference or (), results=out)
     print_left_out((*searched.left_out, *others.left_out))

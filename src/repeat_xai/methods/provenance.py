@@ -50,7 +50,12 @@ class MethodMaps(NamedTuple):
 
 
 def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dict[str, Any]:
-    """Return the settings that decide the maps, up to rounding; results with equal settings count as the same."""
+    """Return what decides the maps of an image, up to rounding; results with equal requests count as the same."""
+    return settings(method, encoder, seed=seed) | {"image": configuration(image)}
+
+
+def settings(method: object, encoder: Encoder, *, seed: int) -> dict[str, Any]:
+    """Return what decides the maps of all images alike."""
     return {
         "method": configuration(method),
         "encoder": {
@@ -60,7 +65,6 @@ def request(method: object, encoder: Encoder, image: Image, *, seed: int) -> dic
             "dtype": str(encoder.dtype).removeprefix("torch."),
             "precision": encoder.precision if isinstance(encoder, TorchEncoder) else "its own",
         },
-        "image": configuration(image),
         "seed": int(seed),
         "repeat-xai": __version__,
     }

@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
-from repeat_xai.errors import ConfigurationError
+from repeat_xai.errors import ConfigurationError, shown
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.detection_columns import DetectionColumn
 from repeat_xai.experiments.row_scores import Case, RowsOf
 from repeat_xai.experiments.table import Sheet, Table
 from repeat_xai.files.atomic import writing
+from repeat_xai.files.reading import read_json
 from repeat_xai.methods.provenance import VERSIONS, configuration
 from repeat_xai.metrics.detection import mixture, roc
 from repeat_xai.output.figures import histograms_by_method
@@ -71,6 +72,17 @@ def _detection_figures(
         ),
         print_out(roc_figure(curves), pictures[1], title=f"ROC curves: {title}, against {names[-1]}"),
     ]
+
+
+def expect_same_seed(folder: Path, seed: int) -> None:
+    """Refuse a folder whose tables were made with another seed, since they would be replaced."""
+    try:
+        record = read_json(folder / "run.json")
+    except (OSError, ValueError):
+        return
+    if "repeat-xai" in record and record.get("seed") != seed:
+        earlier = shown(record.get("seed"))
+        raise ConfigurationError(f"{folder}: holds tables made with seed {earlier}, not {seed}; choose another folder")
 
 
 def write_record(folder: Path, request: object, campaign: Campaign) -> dict[str, Any]:

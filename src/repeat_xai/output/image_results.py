@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -67,6 +68,11 @@ class ExistingResults:
         except OutputError:
             return None
 
+    @property
+    def settings_are_known(self) -> bool:
+        """Whether the maps and the provenance are whole and belong together."""
+        return self.record is not None and self.explanation is not None and _agree(self.record, self.explanation)
+
     @cached_property
     def panel_digest(self) -> str | None:
         """The digest of the image that the panel says it shows."""
@@ -99,6 +105,16 @@ class ExistingResults:
         else:
             return ""
         return f"{flawed}: {'damaged' if flawed.exists() else 'missing'}"
+
+
+def whole_results(folder: Path) -> ExistingResults | None:
+    """Return results of an image in this folder whose maps and provenance are whole; None where there are none."""
+    for file in folder.glob("*.json"):
+        with suppress(OutputError):
+            existing = ExistingResults(ResultFiles.of(folder, file.stem))
+            if existing.settings_are_known:
+                return existing
+    return None
 
 
 def read_picture(path: Path, *, max_bytes: int = MAX_PICTURE_BYTES) -> Png:

@@ -21,9 +21,9 @@ from repeat_xai.errors import ConfigurationError, OutputError, RepeatError, show
 from repeat_xai.files.atomic import remove, remove_old_drafts, writing
 from repeat_xai.files.reading import open_regular
 from repeat_xai.methods.base import Method
-from repeat_xai.methods.provenance import request
+from repeat_xai.methods.provenance import configuration, settings
 from repeat_xai.output.figures import comparison, panel, save_figure
-from repeat_xai.output.image_results import ExistingResults, ResultFiles, is_users_own, read_picture
+from repeat_xai.output.image_results import ExistingResults, ResultFiles, is_users_own, read_picture, whole_results
 from repeat_xai.types import Encoder, Explanation, Task
 from repeat_xai.version import __version__
 
@@ -66,7 +66,7 @@ class _Wanted(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ResultsFolder:
-    """A folder of explanations that are all made by one method."""
+    """A folder of explanations that are all made with the same settings."""
 
     folder: Path
     encoder: Encoder
@@ -76,6 +76,17 @@ class ResultsFolder:
     """Share of votes that makes a verdict certain."""
     seed: int
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of all results in this folder, as they stand in a provenance."""
+        plain = settings(self.method, self.encoder, seed=self.seed) | {"level": self.level}
+        return dict(json.loads(json.dumps(plain)))
+
+    def expect_same_settings(self) -> None:
+        """Refuse a folder with results of other settings: its images and its page would no longer belong together."""
+        if (earlier := whole_results(self.folder)) is not None and earlier.record is not None:
+            _expect_equal(earlier.record, self.settings, earlier.files.provenance)
+
     def fill(self, paths: Sequence[Path]) -> Iterator[ImageOutcome]:
         """Explain each image that is not done yet, and yield the outcome of every image, in order."""
         try:
@@ -83,6 +94,7 @@ class ResultsFolder:
             TemporaryFile(dir=self.folder).close()
         except OSError as error:
             raise OutputError(f"{self.folder}: cannot be written to ({error.strerror}); choose another") from error
+        self.expect_same_settings()
         remove_old_drafts(self.folder)
         for answer in self.method.answers(self.encoder, map(self._task, paths), seed=self.seed):
             wanted, result = answer.task.tag, answer.result
@@ -102,12 +114,12 @@ class ResultsFolder:
             raise
         except RepeatError as error:
             return Task(error, _Wanted(path))
-        wanted = request(self.method, self.encoder, image, seed=self.seed) | {"level": self.level}
+        wanted = self.settings | {"image": json.loads(json.dumps(configuration(image)))}
+        _expect_known_settings_equal(existing, wanted)
         flaw, record = existing.flaw(image.photo.digest), existing.record
-        if record is not None and not flaw:
-            _expect_same_settings(record, json.loads(json.dumps(wanted)), existing.files.provenance)
-            return Task(None, _Wanted(path, outcome=ImageOutcome(path, existing.files, record, before=True)))
-        return Task(image, _Wanted(path, flaw))
+        if record is None or flaw:
+            return Task(image, _Wanted(path, flaw))
+        return Task(None, _Wanted(path, outcome=ImageOutcome(path, existing.files, record, before=True)))
 
     def _written(self, wanted: _Wanted, explanation: Explanation) -> ImageOutcome:
         """Write the results of one image."""
@@ -140,16 +152,41 @@ def _write(explanation: Explanation, files: ResultFiles, record: Mapping[str, An
         draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def _expect_same_settings(record: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
-    """Refuse to replace results of the same image that were made with other settings."""
+def _expect_known_settings_equal(existing: ExistingResults, wanted: Mapping[str, Any]) -> None:
+    """Refuse to replace results made with other settings, by each of their files that says how they were made.
+
+    Where one of the files agrees with what is wanted, the other one is damaged.
+    """
+    record, explanation, known = existing.record, existing.explanation, []
+    if record is not None:
+        known.append((record, existing.files.provenance))
+    if explanation is not None:  # the provenance that lies beside the maps says everything but the level
+        known.append(
+            ({**explanation.provenance, "level": (record or {}).get("level", wanted["level"])}, existing.files.maps)
+        )
+    known = [(made, file) for made, file in known if wanted.keys() <= made.keys()]
+    if known and not any(wanted.items() <= made.items() for made, _ in known):
+        _expect_equal(known[0][0], wanted, known[0][1])
+
+
+def _expect_equal(record: Mapping[str, Any], wanted: Mapping[str, Any], file: Path, *, within: str = "") -> None:
+    """Refuse to replace or to add to results that were made with other settings, and name the first that differs."""
     for name, value in wanted.items():
         earlier = record.get(name)
         if isinstance(value, Mapping) and isinstance(earlier, Mapping):
-            _expect_same_settings(earlier, value, file)
+            _expect_equal(earlier, value, file, within=f"{within}{name}.")
         elif earlier != value:
             raise ConfigurationError(
-                f"{file}: holds results with {name} {shown(earlier)}, not {shown(value)}; choose another folder"
+                f"{file}: holds results with {within}{name} {shown(earlier)}, not {shown(value)}; choose another folder"
             )
+
+
+def expect_same_methods(out: Path, folders: Sequence[ResultsFolder]) -> None:
+    """Refuse a folder that holds results of other methods, whose comparisons and page would be replaced."""
+    chosen = {folder.folder for folder in folders}
+    for used in (out, *sorted(part for part in out.glob("*") if part.is_dir())):
+        if used not in chosen and whole_results(used) is not None:
+            raise ConfigurationError(f"{used}: holds results of another method; choose another folder")
 
 
 def compare(outcomes: Sequence[ImageOutcome], folder: Path) -> Path:

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
+from repeat_xai.errors import ConfigurationError, OutputError, RepeatError, in_one_line
 from repeat_xai.files.atomic import remove_old_drafts, writing
+from repeat_xai.files.reading import open_regular, read_json
 from repeat_xai.metrics.detection import AGGREGATES, Mixture, mixture
 from repeat_xai.output.figures import contact_sheet
 from repeat_xai.output.image_results import ResultFiles
@@ -93,6 +94,25 @@ class Screened(NamedTuple):
     table: Path
 
 
+def expect_own_table(folder: Path) -> None:
+    """Refuse a folder with a table or a sheet of the user's own, which would be written over."""
+    tables = [folder / f"screen.{suffix}" for suffix in ("csv", "parquet", "json")]
+    for table in tables:
+        if table.exists() and not _is_our_table(folder):
+            raise OutputError(f"{table}: is not of this program and is not written over; choose another folder")
+    expect_ours(folder / "screen.png")
+
+
+def _is_our_table(folder: Path) -> bool:
+    """Return whether the record or the first line of the table says that this program wrote it."""
+    with suppress(OSError, ValueError):
+        if {"statement", "aggregate", "seed"} <= read_json(folder / "screen.json").keys():
+            return True
+    with suppress(OSError), open_regular(folder / "screen.csv") as file:
+        return file.readline(100).startswith(b"rank,image,")
+    return False
+
+
 def screen_images(
     outcomes: Iterable[ImageOutcome],
     reference_outcomes: Iterable[ImageOutcome],
@@ -105,8 +125,9 @@ def screen_images(
 ) -> Screened:
     """Score every image as soon as it is explained, rank them, and write the results to a folder.
 
-    While images are explained, and when that is interrupted, a partial table of the images so far is written; `total`
-    is their number in the end. `about` is what `screen.json` says of how the scores were made.
+    While images are explained, and when that is interrupted, a partial table of the images so far is written, unless
+    all of them were explained before, by a run that may have left a whole table. `total` is their number in the end.
+    `about` is what `screen.json` says of how the scores were made.
     """
     remove_old_drafts(folder)
     scores: list[Score] = []
@@ -114,13 +135,17 @@ def screen_images(
     reference: list[Score] = []
     reference_failures: list[Failure] = []
 
+    is_new = False
+
     def write_partial() -> None:
-        write(_ranked_so_far(scores, failures), folder, about, total=total)
+        if is_new:
+            write(_ranked_so_far(scores, failures), folder, about, total=total)
 
     due = time.monotonic() + SECONDS_BETWEEN_TABLES
     try:
         for outcome in outcomes:
             _collect(outcome, scores, failures, aggregate=aggregate)
+            is_new = is_new or not outcome.before
             if (started := time.monotonic()) >= due:
                 write_partial()
                 due = time.monotonic() + max(SECONDS_BETWEEN_TABLES, (time.monotonic() - started) / WRITING_SHARE)

@@ -79,14 +79,24 @@ def test_damaged_results_are_made_again(results, photos, part, damage):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [deleted, cut(0.5)], ids=["deleted", "cut"])
-@pytest.mark.parametrize("part", ["panel", "maps"])
-def test_damaged_results_are_made_again_with_other_settings_too(results, photos, part, damage):
-    """Nothing is lost then: what is damaged holds no whole result of the earlier settings."""
+@pytest.mark.parametrize("part", ["panel", "maps", "provenance"])
+def test_damaged_results_of_other_settings_are_refused_as_whole_ones_are(results, photos, part, damage):
+    """The files that are left say with which settings they were made."""
     (before,) = results.fill(photos[:1])
     damage(getattr(before.files, part))
+    content = [file.read_bytes() for file in before.files if file.exists()]
+    with metering() as meter, pytest.raises(ConfigurationError, match="seed 3, not 4"):
+        list(replace(results, seed=4).fill(photos[:1]))
+    assert meter.calls == 0
+    assert [file.read_bytes() for file in before.files if file.exists()] == content
+
+
+def test_results_of_which_nothing_can_be_read_are_made_again_with_any_settings(results, photos):
+    (before,) = results.fill(photos[:1])
+    cut(0.5)(before.files.maps)
+    cut(0.5)(before.files.provenance)
     (outcome,) = replace(results, seed=4).fill(photos[:1])
-    assert outcome.record["seed"] == 4
-    assert not outcome.before
+    assert (outcome.record["seed"], outcome.before) == (4, False)
 
 
 OTHER_SETTINGS = {
@@ -95,11 +105,11 @@ OTHER_SETTINGS = {
     "budget": (lambda results: replace(results, method=replace(METHOD, budget=384)), "budget 256, not 384"),
     "threshold": (lambda results: replace(results, method=replace(METHOD, threshold="otsu")), "'mean', not 'otsu'"),
     "masks": (lambda results: replace(results, method=replace(METHOD, base=rx.Relax(masks=30))), "masks 20, not 30"),
-    "method": (lambda results: replace(results, method=rx.Relax(masks=20)), "name 'Repeat', not 'Relax'"),
-    "base": (lambda results: replace(results, method=rx.Saliency()), "name 'Repeat', not 'Saliency'"),
+    "method": (lambda results: replace(results, method=rx.Relax(masks=20)), "method.name 'Repeat', not 'Relax'"),
+    "base": (lambda results: replace(results, method=rx.Saliency()), "method.name 'Repeat', not 'Saliency'"),
     "encoder": (
         lambda results: replace(results, encoder=rx.load_encoder(results.encoder.module, size=32, name="other")),
-        "name 'Sequential', not 'other'",
+        "encoder.name 'Sequential', not 'other'",
     ),
     "input": (
         lambda results: replace(results, encoder=rx.load_encoder(results.encoder.module, size=40)),
@@ -131,11 +141,14 @@ def test_another_number_of_copies_per_batch_is_no_other_setting(results, photos)
     assert outcome.before
 
 
-@pytest.mark.slow
-def test_other_images_may_be_added_with_other_settings(results, photos):
+@pytest.mark.parametrize("order", [[1], [1, 0]], ids=["another image", "another image first"])
+def test_other_images_are_not_added_with_other_settings(results, photos, order):
     list(results.fill(photos[:1]))
-    (outcome,) = replace(results, seed=4).fill(photos[1:2])
-    assert outcome.record["seed"] == 4
+    names = sorted(path.name for path in results.folder.iterdir())
+    with metering() as meter, pytest.raises(ConfigurationError, match="seed 3, not 4"):
+        list(replace(results, seed=4).fill([photos[number] for number in order]))
+    assert meter.calls == 0
+    assert sorted(path.name for path in results.folder.iterdir()) == names
 
 
 def test_results_of_a_method_without_uncertainty_are_kept_and_whole(results, photos):
