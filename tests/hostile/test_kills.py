@@ -23,7 +23,7 @@ LONG_KILLS = {"explain": 42, "screen": 42}
 
 def undisturbed(folder, photos):
     """Return an undisturbed run of each command."""
-    known = ("--reference", pictures(folder / "known", photos))
+    known = ("--known", pictures(folder / "known", photos))
     return {
         command: run_once(folder / command, command, *options, *(known if command == "screen" else ()), photos=photos)
         for command, options in OPTIONS.items()

@@ -72,8 +72,8 @@ def reproduce(
     preset: Annotated[
         str,
         typer.Option(
-            help="How the paper is understood where it leaves room: as its printed tables suggest (paper), or as in "
-            "the authors' published notebook (notebook).",
+            help="Which reading is used where the paper is ambiguous: the one that its printed tables suggest (paper), "
+            "or that of the authors' published notebook (notebook).",
             rich_help_panel=HOW,
         ),
     ] = "paper",
@@ -83,8 +83,8 @@ def reproduce(
         int,
         typer.Option(
             min=1,
-            help="Number of repeats, each of which votes on every pixel. The 20 and 30 repeats of the table `repeats` "
-            "grow in proportion.",
+            help="Number of repeats, each of which votes on every pixel. The table `repeats` uses this "
+            "number, twice and three times it.",
             rich_help_panel=BUDGET,
         ),
     ] = 10,
