@@ -35,7 +35,7 @@ from repeat_xai.experiments.worker import Worker
 from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.output.page import expect_replaceable_page
 from repeat_xai.output.paper_figures import write_figure
-from repeat_xai.output.results_folder import Printed
+from repeat_xai.output.results_folder import FigureFiles
 
 
 def reproduce(
@@ -180,10 +180,10 @@ def reproduce(
             pictures=pictures,
             missing=[*missing, *undrawn],
         )
-    raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
+    raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.contents for sheet in sheets)) else 0)
 
 
-def _draw_figures(drawings: list[FigureRequest], out: Path) -> tuple[list[Printed], list[str]]:
+def _draw_figures(drawings: list[FigureRequest], out: Path) -> tuple[list[FigureFiles], list[str]]:
     """Draw the figures, print a line for each, and return them and the reasons why others could not be drawn."""
     drawn, failed = [], []
     for drawing in drawings:

@@ -93,7 +93,7 @@ def screen(
         return {
             "image": str(outcome.path),
             "reference": outcome.files.panel.parent == reference.folder,
-            "uncertainty": AGGREGATES[aggregate](explanation.known_uncertainty).item(),
+            "uncertainty": AGGREGATES[aggregate](explanation.required_uncertainty).item(),
             "share_decided": share_decided(explanation, folder.level),
             "panel": str(outcome.files.panel),
         }

@@ -138,7 +138,7 @@ def screen_images(
 def _collect(outcome: ImageOutcome, scores: list[Score], failures: list[Failure], *, aggregate: str) -> None:
     """Add the score of an image that was explained, or the reason why it was not."""
     if outcome.files is not None:
-        uncertainty = AGGREGATES[aggregate](outcome.files.explanation().known_uncertainty).item()
+        uncertainty = AGGREGATES[aggregate](outcome.files.explanation().required_uncertainty).item()
         scores.append(Score(outcome.path, outcome.files, uncertainty))
     elif outcome.error is not None:
         failures.append(Failure(outcome.path, outcome.error))

@@ -84,6 +84,6 @@ def test_any_scores_have_a_defined_mixture(values):
         (lambda: mixture(torch.tensor([1.0, 2.0, 3.0, math.nan])), "NaN or infinite"),
     ],
 )
-def test_wrong_input_is_refused(call, message):
+def test_scores_that_no_mixture_can_be_fitted_to_are_refused(call, message):
     with pytest.raises(rx.RepeatError, match=message):
         call()
