@@ -47,7 +47,7 @@ docs: install
 real: install
 	$(BIN)/pytest -m full -s
 
-# Every hostile input, a long fuzzing run and every kill; about half an hour on two cores.
+# Every hostile input, a long fuzzing run and all tests that kill a running command; about half an hour on two cores.
 hostile: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests/hostile -n 2 --dist loadgroup -m 'hostile or not hostile'
 

@@ -6,7 +6,7 @@ from repeat_xai.experiments.columns import UNDEFINED
 from repeat_xai.experiments.table import Cell, Table
 from repeat_xai.metrics import Summary
 from repeat_xai.output.page import NamedTable
-from repeat_xai.output.results_folder import print_out
+from repeat_xai.output.results_folder import write_figure_files
 
 
 def run_of(folder):
@@ -24,4 +24,4 @@ def run_of(folder):
     )
     figure = Figure(figsize=(4, 3))
     figure.add_subplot().plot([0, 1], [1, 0])
-    return [NamedTable("depths", table)], [print_out(figure, folder / "curve.png", title="A curve, net")]
+    return [NamedTable("depths", table)], [write_figure_files(figure, folder / "curve.png", title="A curve, net")]

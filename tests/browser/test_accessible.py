@@ -63,7 +63,7 @@ def violations(opened):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (360, "dark")])
 @pytest.mark.parametrize("kind", ["explain", "screen", "screen, opened", "results"])
-def test_no_violations_and_nothing_cut_off(show, explain_page, screen_page, results_page, kind, width, scheme):
+def test_pages_pass_axe_and_fit_their_width(show, explain_page, screen_page, results_page, kind, width, scheme):
     pages = {"explain": explain_page, "results": results_page}
     anchor = "#image-2" if "opened" in kind else ""
     opened = show(pages.get(kind, screen_page), anchor=anchor, width=width, height=900, scheme=scheme)

@@ -36,8 +36,8 @@ def test_the_gallery_sorts(show, page):
         ("uncertainty", NAMES[::-1]),
         ("name", ("Ape", "cow 9", "cow 10", "dog", "eel", "zebra")),
         ("-name", ("zebra", "eel", "dog", "cow 10", "cow 9", "Ape")),
-        ("unknown", NAMES[::-1]),
-        ("-unknown", NAMES),
+        ("probability", NAMES[::-1]),
+        ("-probability", NAMES),
         ("-uncertainty", NAMES),
     ):
         opened.select_option("#order", order)
@@ -49,7 +49,7 @@ def test_the_gallery_filters(show, page):
     opened.fill("#name", "COW")
     assert shown(opened) == ["cow 10", "cow 9"]
     assert opened.locator("#count").text_content() == "2 of 6 images"
-    opened.locator("#least-unknown").fill("0.5")
+    opened.locator("#least-probability").fill("0.5")
     assert shown(opened) == ["cow 10"]
     opened.fill("#name", "")
     opened.locator("#least-uncertainty").fill("0.095")
@@ -70,7 +70,7 @@ def test_the_histogram_of_scores_has_the_mixture_on_it(show, page):
     chart = opened.locator(".chart svg")
     assert chart.locator("path.curve").count() == 2
     assert chart.locator("line.cut").count() == 1
-    assert "two kinds of image" in opened.locator(".statement").text_content()
+    assert "form two groups" in opened.locator(".statement").text_content()
     axis = chart.locator("line.axis").first.bounding_box()
     for bar in chart.locator("rect.bar").all():
         box = bar.bounding_box()
@@ -84,7 +84,10 @@ def test_going_back_from_an_image_leads_to_its_card(show, page):
     title = opened.locator("#view-title", has_text="cow 10.png")
     title.wait_for()
     opened.locator("#gallery").wait_for(state="hidden")
-    assert "rank 3 of 6 · uncertainty 0.09000 · probability unknown 0.970" in opened.locator("#facts").text_content()
+    assert (
+        "rank 3 of 6 · uncertainty 0.09000 · probability of the more uncertain group 0.970"
+        in opened.locator("#facts").text_content()
+    )
     opened.get_by_role("link", name="Next").click()
     opened.locator("#view-title", has_text="cow 9.png").wait_for()
     opened.get_by_role("link", name="Previous").click()

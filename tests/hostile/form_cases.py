@@ -61,7 +61,7 @@ VALUES = [
     with_field("method", "repeat:", "method cannot hold"),
     with_field("method", "", "method cannot hold"),
     with_field("method", None, "unknown method"),
-    with_field("other_method", "relax", "compared with itself"),
+    with_field("other_method", "relax", "would equal the first"),
     with_field("other_encoder", 5, "other-encoder cannot hold"),
     with_field("estimator", "magic", "estimator cannot hold"),
     with_field("estimator", None, "estimator cannot hold"),

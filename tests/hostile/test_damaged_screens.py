@@ -27,7 +27,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("screen")
     known = pictures(folder / "known", 2)
     with quick_panels():
-        yield run_once(folder, "screen", "--reference", known, "--masks", 40, "--repeats", 2)
+        yield run_once(folder, "screen", "--known", known, "--masks", 40, "--repeats", 2)
 
 
 def case(name, file, damage, message="^$", expected="right"):

@@ -45,7 +45,7 @@ class UndisturbedRuns(dict):
             "methods": lambda: ("explain", "--method", "repeat,relax", *exact),
             "screen": lambda: (
                 *("screen", "--masks", 40, "--repeats", 2),
-                *("--reference", pictures(self.folder / "known", 1)),
+                *("--known", pictures(self.folder / "known", 1)),
             ),
         }
         self[command] = run_once(self.folder / command, *options[command](), photos=PHOTOS)

@@ -23,7 +23,7 @@ LONG_KILLS = {"explain": 42, "screen": 42}
 
 def undisturbed(folder, photos):
     """Return an undisturbed run of each command."""
-    known = ("--reference", pictures(folder / "known", photos))
+    known = ("--known", pictures(folder / "known", photos))
     return {
         command: run_once(folder / command, command, *options, *(known if command == "screen" else ()), photos=photos)
         for command, options in OPTIONS.items()
@@ -49,12 +49,17 @@ class Killed:
         self.arguments = (*run.command, "--out", self.out)
 
     def kill(self) -> str:
-        """Start the command and kill it after some of its files are written; return how far it had come."""
+        """Start the command and kill it after some of its files are written; return how far it had come.
+
+        Most kills come after up to three more files. 15 % come before the first file, so that the start of the command
+        is interrupted too, and 5 % after the last, while the command ends.
+        """
         before = self.done()
-        share, wanted = self.rng.random(), len(self.visible()) + self.rng.randint(0, 3)
-        wanted = 0 if share < 0.15 else self.all if share > 0.95 else wanted
+        moment, wanted = self.rng.random(), len(self.visible()) + self.rng.randint(0, 3)
+        wanted = 0 if moment < 0.15 else self.all if moment > 0.95 else wanted
         command = Command(self.arguments, self.folder / "output")
-        delay = self.rng.random() * 0.15 * (wanted > 0)
+        # After a file, a short time passes, so that the next one may be half written when the command is killed.
+        delay = self.rng.random() * 0.15 if wanted > 0 else 0.0
         kill = kill_when(command, lambda: len(self.visible()) >= wanted, self.out, delay=delay)
         assert before.items() <= self.done().items(), "what was done has changed"
         if not kill.killed:

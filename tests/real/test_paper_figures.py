@@ -53,7 +53,7 @@ def mean_complexities(shared, *, images, masks, repeats):
 
 
 @pytest.mark.full
-def test_at_the_papers_budget(shared, capsys):
+def test_complexity_by_threshold_equals_the_recorded_values(shared, capsys):
     complexities = mean_complexities(shared, images=24, masks=1000, repeats=10)
     with capsys.disabled():
         for name, value in complexities.items():

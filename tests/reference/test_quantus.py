@@ -61,7 +61,7 @@ KINDS = pytest.mark.parametrize("kind", ["normal", "heavy", "smooth"])
         (metrics.effective_complexity, lambda: quantus.EffectiveComplexity(eps=1e-5, **QUIET)),
     ],
 )
-def test_complexity(kind, ours, theirs):
+def test_complexity_equals_quantus(kind, ours, theirs):
     values = maps(kind)
     np.testing.assert_allclose(ours(values), by_quantus(theirs(), values.double()), rtol=1e-6)
 
@@ -104,7 +104,7 @@ def test_values_on_the_edges_of_bins_are_counted_as_by_numpy():
 
 
 @pytest.mark.full
-def test_they_are_ten_times_faster(capsys):
+def test_metrics_of_maps_are_ten_times_faster_than_quantus(capsys):
     """The median time of three runs over 256 maps, which Quantus handles in batches of its own."""
     theirs = {
         "complexity": quantus.Complexity(**QUIET),

@@ -45,7 +45,7 @@ def by_quantus(network, images, **options):
 
 
 @pytest.mark.parametrize("order", ["top_down", "bottom_up", "independent"])
-def test_layer_by_layer(order, network, encoder, images, method):
+def test_rank_correlations_by_layer_equal_those_of_quantus(order, network, encoder, images, method):
     expected = by_quantus(network, images, layer_order=order)
     ours = mprt(method, encoder, images, order=order, seed=0)
     assert list(expected) == ["original", *ours.layers]

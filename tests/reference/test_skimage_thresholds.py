@@ -26,7 +26,7 @@ MAPS = {
 
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("threshold", ["mean", "otsu", "triangle", "li"])
-def test_equals_scikit_image(name, threshold):
+def test_thresholds_equal_scikit_image(name, threshold):
     theirs = getattr(filters, f"threshold_{threshold}")(MAPS[name].copy())
     ours = THRESHOLDS[threshold](torch.from_numpy(MAPS[name])[None])[0].item()
     spread = np.ptp(MAPS[name])
@@ -41,7 +41,7 @@ def test_a_batch_of_maps_has_the_thresholds_of_each_map_alone(threshold):
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_equals_scikit_image_on_a_map_of_relax(encoder, image, threshold):
+def test_thresholds_equal_scikit_image_on_a_map_of_relax(encoder, image, threshold):
     importance = rx.Relax(masks=50)(encoder, image, seed=0).importance
     theirs = getattr(filters, f"threshold_{threshold}")(importance.numpy().copy())
     np.testing.assert_allclose(THRESHOLDS[threshold](importance[None])[0].item(), theirs, rtol=1e-9)

@@ -14,7 +14,7 @@ Component = Any
 """A component of Gradio, which is imported only when the page is drawn."""
 SAME_METHOD, SAME_ENCODER = ("The same method", ""), ("The same encoder", "")
 """Choices of the comparison, as label and value, that change nothing."""
-ENCODER_HELP = "The neural network to look into."
+ENCODER_HELP = "The neural network to explain."
 NAMES_HELP = "Other names can be typed, such as torchvision:resnet50 or timm:vit_small_patch16_224."
 
 
@@ -158,16 +158,22 @@ def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int
             0,
             "budget",
             info="Each mask hides random parts of the photo and costs one encoder call. With 0, masks are added until "
-            "the result is as accurate as that of the repeats below.",
+            "the result is as accurate as that of the repeats below, or 4,096 are drawn. More measure the votes more "
+            "exactly, but do not settle undecided pixels.",
         )
         repeats = number(
             "Repeats",
             defaults.repeats,
             "repeats",
-            info="Each repeat draws new random masks and casts one vote on every pixel.",
+            info="Each repeat draws new random masks and casts one vote on every pixel. More repeats measure the "
+            "share of votes more exactly.",
         )
         masks = number(
-            "Masks per repeat", defaults.masks, "masks", info="Number of masked copies of the photo in a repeat."
+            "Masks per repeat",
+            defaults.masks,
+            "masks",
+            info="Number of masked copies of the photo in a repeat. With more, the repeats agree more, and fewer "
+            "pixels are undecided.",
         )
         passes = number(
             "Passes",
@@ -184,7 +190,10 @@ def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int
             info="Side of the square image that the encoder sees, in pixels. With 0, it is the encoder’s own.",
         )
         seed = number(
-            "Random seed", 0, "seed", info="Start of the random numbers. The same seed gives the same result."
+            "Random seed",
+            0,
+            "seed",
+            info="Number that the random masks are drawn from. The same seed gives the same result.",
         )
     return FormFields(
         encoder=encoder,

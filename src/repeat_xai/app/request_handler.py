@@ -178,7 +178,9 @@ class RequestHandler:
             method=form.other_method or form.method,
         )
         if first == second:
-            raise ConfigurationError("it would be compared with itself; choose another method or another encoder")
+            raise ConfigurationError(
+                "the second result would equal the first; choose another method or another encoder"
+            )
         return _affordable(first, second)
 
     def _encoder_spec(self, text: object, size: int | None) -> EncoderSpec:

@@ -41,7 +41,7 @@ COMMANDS = {
     "screen": CommandEntry(
         "screen",
         "screen",
-        "Rank images by uncertainty, to find those that the encoder does not know.",
+        "Rank images by uncertainty, to find those that the encoder may not know.",
     ),
     "evaluate": CommandEntry(
         "evaluate",
@@ -127,8 +127,8 @@ def epilog(examples: Sequence[str]) -> str:
 app = typer.Typer(
     name="repeat-xai",
     cls=LazyGroup,
-    help="Find out which pixels of an image an encoder's code depends on, and how sure it is that each of them "
-    "matters.\n\nAn encoder is a network that turns an image into a vector, its code. No labels are needed.",
+    help="Find out which pixels of an image an encoder's code depends on, and how certain this is for each of "
+    "them.\n\nAn encoder is a network that turns an image into a vector, its code. No labels are needed.",
     epilog=epilog(EXAMPLES[""]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -1,4 +1,4 @@
-"""The command `repeat-xai demo` explains the photos that come along."""
+"""The command `repeat-xai demo` explains the included photos."""
 
 from __future__ import annotations
 

@@ -78,7 +78,9 @@ def evaluate(
         typer.Option(
             help="Metrics, separated by commas; `repeat-xai list metrics` describes them. "
             f"Of a map: {METRIC_NAMES[MapMetric]}. Of an encoder and a method: {METRIC_NAMES[EncoderMetric]}. "
-            f"Of two datasets, with --against: {METRIC_NAMES[SetMetric]}.",
+            f"Of two datasets, with --against: {METRIC_NAMES[SetMetric]}. "
+            "mprt and emprt are tests in which the encoder's weights are randomised; ood detects out-of-distribution "
+            "images by uncertainty, codes by the codes alone.",
             rich_help_panel=HOW,
         ),
     ] = "complexity,sparseness",

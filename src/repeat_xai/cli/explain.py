@@ -64,7 +64,8 @@ def explain(
         typer.Option(
             help="Number of masks for each image, for the fast estimator only. It is rounded up to a multiple of 128, "
             "at least 256, for 7×7 cells. With auto, masks are drawn until the estimate is as accurate as --repeats "
-            "exact repeats.",
+            "exact repeats, or the ceiling, 4,096 masks for 7×7 cells, is reached. More measure the votes more "
+            "exactly, but do not settle undecided pixels.",
             rich_help_panel=BUDGET,
         ),
     ] = "auto",
@@ -205,7 +206,7 @@ def explain(
         Path, typer.Option(help="Folder that relative paths of images start from.", rich_help_panel=ADVANCED)
     ] = Path(),
 ) -> None:
-    """Show which pixels of an image an encoder's code depends on, and how sure it is that each of them matters.
+    """Show which pixels of an image an encoder's code depends on, and how certain this is for each of them.
 
     The code is the vector that the encoder turns the image into. REPEAT hides random parts of the image many times,
     measures how the code changes, and lets many repeats of this vote on which pixels are important.

@@ -126,7 +126,7 @@ class ExpectedCalls:
     def add(self, outcome: ImageOutcome) -> None:
         """Count an image that is done; one that was done before, or failed, says nothing about the others."""
         self.images -= 1
-        if outcome.record is not None and not outcome.before:
+        if outcome.record is not None and not outcome.already_done:
             self.explained += 1
             self.calls += outcome.record["encoder_calls"]
 
@@ -146,7 +146,7 @@ def explain_json(outcome: ImageOutcome) -> dict[str, Any]:
     uncertainty = explanation.uncertainty
     return {
         "image": str(outcome.path),
-        "already_done": outcome.before,
+        "already_done": outcome.already_done,
         **{part: str(file) for part, file in outcome.files._asdict().items()},
         **{key: outcome.record[key] for key in ("encoder_calls", "seconds", "seed")},
         "mean_uncertainty": None if uncertainty is None else uncertainty.double().mean().item(),
@@ -178,11 +178,11 @@ def _print_outcome(progress: Progress, outcome: ImageOutcome, *, json_line: Json
         _print(progress, json.dumps(json_line(outcome)))
     elif files is not None:
         cost = f"{record['encoder_calls']:,} encoder calls, {record['seconds']:.1f} s"
-        _print(progress, in_one_line(f"{path}: {files.panel} ({'already done' if outcome.before else cost})"))
+        _print(progress, in_one_line(f"{path}: {files.panel} ({'already done' if outcome.already_done else cost})"))
     movement, contrast = record.get("ran", {}).get("code_movement"), record.get("photo", {}).get("contrast")
-    if contrast is not None and contrast < LITTLE_CONTRAST and not outcome.before:
+    if contrast is not None and contrast < LITTLE_CONTRAST and not outcome.already_done:
         _warn(progress, f"{name}: nearly a single colour, so its maps show the masks more than the photo")
-    elif movement is not None and movement < LITTLE_MOVEMENT and not outcome.before:
+    elif movement is not None and movement < LITTLE_MOVEMENT and not outcome.already_done:
         _warn(progress, f"{name}: hiding parts hardly changes the code (by {movement:.1%}), so its maps say little")
 
 

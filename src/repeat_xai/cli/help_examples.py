@@ -14,7 +14,7 @@ EXAMPLES = {
     "demo": ("repeat-xai demo", "repeat-xai demo --out elsewhere --seed 1"),
     "screen": (
         "repeat-xai screen photos/ --out screened",
-        "repeat-xai screen photos/ --reference known/ --out compared",
+        "repeat-xai screen photos/ --known known/ --out compared",
     ),
     "evaluate": (
         "repeat-xai evaluate --dataset photos --images 20 --estimator fast --out results",

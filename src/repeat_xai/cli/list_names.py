@@ -42,9 +42,15 @@ def methods() -> list[str]:
     columns = "{:<22}{:<12}{:<11}{:>6}  {}"
     lines = [columns.format("method", "stochastic", "gradients", "calls", "citation")]
     for name, method in METHODS.items():
-        stochastic, gradients = ("yes" if fact else "no" for fact in (method.stochastic, method.gradients))
-        lines.append(columns.format(name, stochastic, gradients, f"{method.calls:,}", method.citation))
+        stochastic, gradients, calls = (getattr(method, fact, None) for fact in ("stochastic", "gradients", "calls"))
+        facts = (_yes_or_no(stochastic), _yes_or_no(gradients), "unknown" if calls is None else f"{calls:,}")
+        lines.append(columns.format(name, *facts, getattr(method, "citation", "")).rstrip())
     return [*lines, "", *NOTES]
+
+
+def _yes_or_no(fact: bool | None) -> str:
+    """Return a fact in a word; a method of a user's own need not state it."""
+    return "unknown" if fact is None else "yes" if fact else "no"
 
 
 def metrics() -> list[str]:
@@ -75,7 +81,7 @@ def executors() -> list[str]:
 
 NOTES = (
     "The column calls shows the encoder calls of one run on an image of 224×224 pixels, with default options. For",
-    "repeat, that is the maximum: usually it takes a few hundred, and up to two thousand for transformers. Methods",
+    "repeat, that is the maximum: usually it takes a few hundred, and about two thousand for transformers. Methods",
     "other than repeat and relax are run ten times on changed images to measure their uncertainty; see --perturbation",
     "and --passes.",
     "",

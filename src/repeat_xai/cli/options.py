@@ -97,8 +97,9 @@ Masks = Annotated[
     int,
     typer.Option(
         min=1,
-        help="Number of masks, which hide random parts of an image, for RELAX and for each repeat of REPEAT. The fast "
-        "estimator does not run these repeats, but estimates their votes.",
+        help="Number of masks, which hide random parts of an image, for RELAX and for each repeat of REPEAT. With "
+        "more, repeats agree more, so fewer pixels are undecided. The fast estimator does not run these repeats, but "
+        "estimates their votes.",
         rich_help_panel=BUDGET,
     ),
 ]
@@ -106,8 +107,8 @@ Repeats = Annotated[
     int,
     typer.Option(
         min=1,
-        help="Number of repeats, each of which votes on every pixel. The fast estimator estimates the votes "
-        "of so many repeats, without running them.",
+        help="Number of repeats, each of which votes on every pixel. More measure the share of votes more exactly. The "
+        "fast estimator makes its estimate as accurate as so many repeats, without running them.",
         rich_help_panel=BUDGET,
     ),
 ]

@@ -36,7 +36,7 @@ from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.output.campaign_results import expect_same_seed
 from repeat_xai.output.page import expect_replaceable_page
 from repeat_xai.output.paper_figures import write_figure
-from repeat_xai.output.results_folder import Printed
+from repeat_xai.output.results_folder import FigureFiles
 
 
 def reproduce(
@@ -73,8 +73,8 @@ def reproduce(
     preset: Annotated[
         str,
         typer.Option(
-            help="How the paper is understood where it leaves room: as its printed tables suggest (paper), or as in "
-            "the authors' published notebook (notebook).",
+            help="Which reading is used where the paper is ambiguous: the one that its printed tables suggest (paper), "
+            "or that of the authors' published notebook (notebook).",
             rich_help_panel=HOW,
         ),
     ] = "paper",
@@ -84,8 +84,8 @@ def reproduce(
         int,
         typer.Option(
             min=1,
-            help="Number of repeats, each of which votes on every pixel. The 20 and 30 repeats of the table `repeats` "
-            "grow in proportion.",
+            help="Number of repeats, each of which votes on every pixel. The table `repeats` uses this "
+            "number, twice and three times it.",
             rich_help_panel=BUDGET,
         ),
     ] = 10,
@@ -182,10 +182,10 @@ def reproduce(
             pictures=pictures,
             missing=[*missing, *undrawn],
         )
-    raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.cases for sheet in sheets)) else 0)
+    raise typer.Exit(1 if failed or undrawn or not (drawings or any(sheet.contents for sheet in sheets)) else 0)
 
 
-def _draw_figures(drawings: list[FigureRequest], out: Path) -> tuple[list[Printed], list[str]]:
+def _draw_figures(drawings: list[FigureRequest], out: Path) -> tuple[list[FigureFiles], list[str]]:
     """Draw the figures, print a line for each, and return them and the reasons why others could not be drawn."""
     drawn, failed = [], []
     for drawing in drawings:

@@ -14,7 +14,7 @@ from repeat_xai.errors import in_one_line
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.output.campaign_results import write_figures, write_record, write_tables
 from repeat_xai.output.page import FailedRow, NamedTable, write_tables_page
-from repeat_xai.output.results_folder import Printed
+from repeat_xai.output.results_folder import FigureFiles
 from repeat_xai.output.tables import on_screen
 
 FILE_WIDTH = 1000
@@ -28,7 +28,7 @@ def write_results(
     title: str,
     request: object,
     notes: Sequence[str] = (),
-    pictures: Sequence[Printed] = (),
+    pictures: Sequence[FigureFiles] = (),
     missing: Sequence[str] = (),
 ) -> None:
     """Write tables, figures, a record of the request and a page, and print the tables.

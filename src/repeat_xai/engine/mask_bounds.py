@@ -6,7 +6,8 @@
 
 Similarities lie in [a, b]. The printed bound lacks a square, and it uses the range of s where the summand is s·M with
 M in [0, 1], whose range includes zero. The empirical number is no bound, but holds for large N. It is the useful one
-for a user who has measured σ, the standard deviation of s·M at the most variable pixel.
+for a user who has measured σ, the standard deviation of s·M at the most variable pixel. z is the normal quantile for
+1 − δ/2 (1.96 for δ = 0.05).
 """
 
 from __future__ import annotations

@@ -255,7 +255,9 @@ class _Pipeline(Generic[T]):
         assert job.result is not None
         precision = str(self.engine.rounding.dtype).removeprefix("torch.")
         if self.engine.rounding.error > MAX_ROUNDING * job.deviation:
-            warnings.warn(f"{job.name}: {precision} is too coarse, rounding decides votes; use float32", stacklevel=2)
+            warnings.warn(
+                f"{job.name}: rounding in {precision} may change votes; give precision='float32'", stacklevel=2
+            )
         ran = {
             "runtime": " and ".join(self.engine.runtimes),
             "precision": precision,

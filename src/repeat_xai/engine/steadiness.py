@@ -55,8 +55,8 @@ def behaviour_of(encoder: Encoder, shape: torch.Size) -> Behaviour:
     behaviour = remembered(encoder, f"behaviour {list(shape)}", lambda: _observed(encoder, shape))
     if not behaviour.steady:
         warnings.warn(
-            f"{encoder.name}: gives one image different codes from call to call or from batch to batch; maps of every "
-            "method hold that noise and cannot be made again: switch off its dropout, noise or batch statistics",
+            f"{encoder.name}: gives one image different codes from call to call or from batch to batch; its maps "
+            "contain this noise and will differ from run to run: switch off its dropout, noise or batch statistics",
             stacklevel=2,
         )
     return behaviour

@@ -86,7 +86,7 @@ class Campaign:
 
     def notes(self, sheet: Sheet) -> tuple[str, ...]:
         """Return notes for a sheet's table that say which images and weights its numbers come from."""
-        if not sheet.cases:
+        if not sheet.contents:
             return ("These are the numbers printed in the paper; none of them could be reproduced.",)
         names = dict.fromkeys(setting.dataset for setting in sheet.settings)
         images = ", ".join(f"{len(self._draw_images(name))} images of {Path(name).name}" for name in names)

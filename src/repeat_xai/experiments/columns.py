@@ -10,7 +10,7 @@ from torch import Tensor
 
 from repeat_xai.experiments.map_scores import MapScores
 from repeat_xai.experiments.measures import EncoderScores, Measure
-from repeat_xai.experiments.row_scores import Case, RowsOf, score_name, scores_of_rows
+from repeat_xai.experiments.row_scores import LineContent, RowsOf, score_name, scores_of_rows
 from repeat_xai.experiments.settings import Setting
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
@@ -39,19 +39,19 @@ class Column(Protocol):
         """A sentence that says what interval or deviation is printed beside each number."""
         ...
 
-    def settings(self, case: Case) -> tuple[Setting, ...]:
+    def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the settings whose rows the column needs for a line."""
         ...
 
-    def score_names(self, case: Case) -> tuple[str, ...]:
+    def score_names(self, content: LineContent) -> tuple[str, ...]:
         """Return the names of the scores of maps that the column reads from each of these rows."""
         ...
 
-    def values(self, case: Case, rows_of: RowsOf) -> Tensor | None:
+    def values(self, content: LineContent, rows_of: RowsOf) -> Tensor | None:
         """Return the value of each image, or None if the number is not a mean over images."""
         ...
 
-    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+    def summarise(self, content: LineContent, rows_of: RowsOf) -> Summary:
         """Return the number of a line, with its interval and the number of images behind it."""
         ...
 
@@ -78,27 +78,27 @@ class MeanColumn:
     def better(self) -> Direction:
         return METRICS[self.metric].better
 
-    def settings(self, case: Case) -> tuple[Setting, ...]:
+    def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the setting of the line with the column's measure, or none if the metric cannot judge the method."""
-        if not can_judge(self.metric, case.setting.method):
+        if not can_judge(self.metric, content.setting.method):
             return ()
-        return (replace(case.setting, measure=self.measure, max_images=self.max_images),)
+        return (replace(content.setting, measure=self.measure, max_images=self.max_images),)
 
-    def score_names(self, case: Case) -> tuple[str, ...]:
+    def score_names(self, content: LineContent) -> tuple[str, ...]:
         """Return the score's name if it is a score of a map; an encoder metric has rows of its own."""
-        return (self._score_name(case),) if isinstance(self.measure, MapScores) else ()
+        return (self._score_name(content),) if isinstance(self.measure, MapScores) else ()
 
-    def values(self, case: Case, rows_of: RowsOf) -> Tensor | None:
+    def values(self, content: LineContent, rows_of: RowsOf) -> Tensor | None:
         """Return the score of each image, or None if the metric cannot judge the method."""
-        settings = self.settings(case)
-        return scores_of_rows(rows_of(*settings), self._score_name(case)) if settings else None
+        settings = self.settings(content)
+        return scores_of_rows(rows_of(*settings), self._score_name(content)) if settings else None
 
-    def _score_name(self, case: Case) -> str:
-        return score_name(self.metric, self.map_name, case.votes)
+    def _score_name(self, content: LineContent) -> str:
+        return score_name(self.metric, self.map_name, content.votes)
 
-    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+    def summarise(self, content: LineContent, rows_of: RowsOf) -> Summary:
         """Return the mean over the images that have the score."""
-        values = self.values(case, rows_of)
+        values = self.values(content, rows_of)
         return UNDEFINED if values is None else summary(values)
 
 
@@ -131,24 +131,24 @@ class EmprtColumn:
         way = "" if self.randomise == "quantus" else f", {self.randomise}"
         return f"eMPRT ({MAP_SIGNS[self.map_name]}{way})"
 
-    def settings(self, case: Case) -> tuple[Setting, ...]:
+    def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the setting of the line with the trained encoder, and with the randomised one."""
-        randomised = replace(case.setting.encoder_spec, randomise=self.randomise)
-        return (case.setting, replace(case.setting, encoder_spec=randomised))
+        randomised = replace(content.setting.encoder_spec, randomise=self.randomise)
+        return (content.setting, replace(content.setting, encoder_spec=randomised))
 
-    def score_names(self, case: Case) -> tuple[str, ...]:
+    def score_names(self, content: LineContent) -> tuple[str, ...]:
         """Return the name of the map's entropy."""
-        return (score_name("resolved_entropy", self.map_name, case.votes),)
+        return (score_name("resolved_entropy", self.map_name, content.votes),)
 
-    def values(self, case: Case, rows_of: RowsOf) -> Tensor:
+    def values(self, content: LineContent, rows_of: RowsOf) -> Tensor:
         """Return the relative change of each image."""
-        (name,) = self.score_names(case)
-        trained, randomised = (scores_of_rows(rows_of(setting), name) for setting in self.settings(case))
+        (name,) = self.score_names(content)
+        trained, randomised = (scores_of_rows(rows_of(setting), name) for setting in self.settings(content))
         return relative_change(trained, randomised)
 
-    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+    def summarise(self, content: LineContent, rows_of: RowsOf) -> Summary:
         """Return the mean of the relative change over images."""
-        return summary(self.values(case, rows_of))
+        return summary(self.values(content, rows_of))
 
 
 @final
@@ -168,20 +168,20 @@ class RunsColumn:
     def better(self) -> Direction:
         return self.column.better
 
-    def settings(self, case: Case) -> tuple[Setting, ...]:
+    def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the settings of every run."""
-        return tuple(setting for run in self._runs(case) for setting in self.column.settings(run))
+        return tuple(setting for run in self._runs(content) for setting in self.column.settings(run))
 
-    def score_names(self, case: Case) -> tuple[str, ...]:
+    def score_names(self, content: LineContent) -> tuple[str, ...]:
         """Return the names of the scores that the other column reads."""
-        return self.column.score_names(case)
+        return self.column.score_names(content)
 
-    def values(self, case: Case, rows_of: RowsOf) -> None:
+    def values(self, content: LineContent, rows_of: RowsOf) -> None:
         """Return None, because the number is a mean over runs and not over images."""
 
-    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+    def summarise(self, content: LineContent, rows_of: RowsOf) -> Summary:
         """Return the mean of the runs' numbers and their deviation, or no number if a run has none."""
-        runs = [self.column.summarise(run, rows_of) for run in self._runs(case)]
+        runs = [self.column.summarise(run, rows_of) for run in self._runs(content)]
         means = [run.mean for run in runs if run.mean is not None]
         images, undefined = min(run.images for run in runs), sum(run.undefined for run in runs)
         if len(means) < self.runs:
@@ -189,6 +189,6 @@ class RunsColumn:
         over_runs = summary(torch.tensor(means, dtype=torch.float64))
         return over_runs._replace(low=None, high=None, images=images, undefined=undefined)
 
-    def _runs(self, case: Case) -> list[Case]:
-        seed = case.setting.seed
-        return [case._replace(setting=replace(case.setting, seed=seed + run)) for run in range(self.runs)]
+    def _runs(self, content: LineContent) -> list[LineContent]:
+        seed = content.setting.seed
+        return [content._replace(setting=replace(content.setting, seed=seed + run)) for run in range(self.runs)]

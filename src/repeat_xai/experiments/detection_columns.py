@@ -11,7 +11,7 @@ from torch import Tensor
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import MAP_SIGNS, OVER_IMAGES, UNDEFINED
 from repeat_xai.experiments.measures import Codes
-from repeat_xai.experiments.row_scores import Case, RowsOf, score_name, scores_of_rows
+from repeat_xai.experiments.row_scores import LineContent, RowsOf, score_name, scores_of_rows
 from repeat_xai.experiments.settings import Setting
 from repeat_xai.metrics import Summary
 from repeat_xai.metrics.detection import CODE_SCORES, bootstrap_interval, detect_poison, mixture, quality
@@ -50,25 +50,25 @@ class DetectionColumn:
     def better(self) -> Direction:
         return CRITERIA[self.criterion][1]
 
-    def settings(self, case: Case) -> tuple[Setting, ...]:
+    def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the setting of the line with its own dataset, and with the other one."""
-        return (case.setting, replace(case.setting, dataset=self.against))
+        return (content.setting, replace(content.setting, dataset=self.against))
 
-    def score_names(self, case: Case) -> tuple[str, ...]:
+    def score_names(self, content: LineContent) -> tuple[str, ...]:
         """Return the name of the map's aggregate."""
-        return (score_name(self.aggregate, self.map_name, case.votes),)
+        return (score_name(self.aggregate, self.map_name, content.votes),)
 
-    def values(self, case: Case, rows_of: RowsOf) -> None:
+    def values(self, content: LineContent, rows_of: RowsOf) -> None:
         """Return None, because the number is about all images together."""
 
-    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+    def summarise(self, content: LineContent, rows_of: RowsOf) -> Summary:
         """Return the criterion with its bootstrap interval; images without a score are left out and counted."""
-        return _judge(*self.scores(case, rows_of), self.criterion, seed=case.setting.seed)
+        return _judge(*self.scores(content, rows_of), self.criterion, seed=content.setting.seed)
 
-    def scores(self, case: Case, rows_of: RowsOf) -> tuple[Tensor, Tensor]:
+    def scores(self, content: LineContent, rows_of: RowsOf) -> tuple[Tensor, Tensor]:
         """Return the scores of the images of the dataset, and of those of the other dataset."""
-        (name,) = self.score_names(case)
-        known, unknown = (scores_of_rows(rows_of(setting), name) for setting in self.settings(case))
+        (name,) = self.score_names(content)
+        known, unknown = (scores_of_rows(rows_of(setting), name) for setting in self.settings(content))
         return known, unknown
 
 
@@ -91,32 +91,32 @@ class CodeDetectionColumn:
     def title(self) -> str:
         return f"AUROC against {self.against} (codes, {self.code_score})"
 
-    def settings(self, case: Case) -> tuple[Setting, ...]:
+    def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the settings of the codes of both datasets."""
-        known = replace(case.setting, measure=Codes())
+        known = replace(content.setting, measure=Codes())
         return (known, replace(known, dataset=self.against))
 
-    def score_names(self, case: Case) -> tuple[str, ...]:
+    def score_names(self, content: LineContent) -> tuple[str, ...]:
         """Return no names, because the rows hold codes and no scores of maps."""
         return ()
 
-    def values(self, case: Case, rows_of: RowsOf) -> None:
+    def values(self, content: LineContent, rows_of: RowsOf) -> None:
         """Return None, because the number is about all images together."""
 
-    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+    def summarise(self, content: LineContent, rows_of: RowsOf) -> Summary:
         """Return AUROC with its bootstrap interval, or no number if there are too few codes to compare with."""
         try:
-            known, unknown = self.scores(case, rows_of)
+            known, unknown = self.scores(content, rows_of)
         except ConfigurationError:
             return UNDEFINED
-        failed = sum(row is None for setting in self.settings(case) for row in rows_of(setting))
-        return _judge(known, unknown, "auroc", seed=case.setting.seed, failed=failed)
+        failed = sum(row is None for setting in self.settings(content) for row in rows_of(setting))
+        return _judge(known, unknown, "auroc", seed=content.setting.seed, failed=failed)
 
-    def scores(self, case: Case, rows_of: RowsOf) -> tuple[Tensor, Tensor]:
+    def scores(self, content: LineContent, rows_of: RowsOf) -> tuple[Tensor, Tensor]:
         """Return the scores of the second half of the dataset, and of the images of the other dataset."""
         codes, others = (
             torch.tensor([row.code for row in rows_of(setting) if row is not None], dtype=torch.float64)
-            for setting in self.settings(case)
+            for setting in self.settings(content)
         )
         score = CODE_SCORES[self.code_score]
         half = len(codes) // 2
@@ -162,26 +162,26 @@ class PoisonColumn:
     def title(self) -> str:
         return f"{self.share:.0%}"
 
-    def settings(self, case: Case) -> tuple[Setting, ...]:
+    def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the setting of the line with the clean images, and with the poisoned ones."""
-        return (case.setting, replace(case.setting, dataset=self.against))
+        return (content.setting, replace(content.setting, dataset=self.against))
 
-    def score_names(self, case: Case) -> tuple[str, ...]:
+    def score_names(self, content: LineContent) -> tuple[str, ...]:
         """Return the name of the map's mean."""
-        return (score_name("mean", case.map_name, case.votes),)
+        return (score_name("mean", content.map_name, content.votes),)
 
-    def values(self, case: Case, rows_of: RowsOf) -> None:
+    def values(self, content: LineContent, rows_of: RowsOf) -> None:
         """Return None, because the number is about all images together."""
 
-    def summarise(self, case: Case, rows_of: RowsOf) -> Summary:
+    def summarise(self, content: LineContent, rows_of: RowsOf) -> Summary:
         """Return AUROC of the mixture's posterior over several draws of which images are poisoned."""
-        (name,) = self.score_names(case)
-        clean, poisoned = (scores_of_rows(rows_of(setting), name) for setting in self.settings(case))
+        (name,) = self.score_names(content)
+        clean, poisoned = (scores_of_rows(rows_of(setting), name) for setting in self.settings(content))
         if len(clean) != len(poisoned):
-            raise ConfigurationError(f"{self.against} and {case.setting.dataset} do not have the same images")
+            raise ConfigurationError(f"{self.against} and {content.setting.dataset} do not have the same images")
         defined = clean.isfinite() & poisoned.isfinite()
         try:
-            detection = detect_poison(clean[defined], poisoned[defined], share=self.share, seed=case.setting.seed)
+            detection = detect_poison(clean[defined], poisoned[defined], share=self.share, seed=content.setting.seed)
             posterior = detection.posterior
         except ConfigurationError:  # there are too few images for a mixture
             posterior = UNDEFINED._replace(images=int(defined.sum()))

@@ -18,7 +18,13 @@ from repeat_xai.experiments.detection_columns import (
     PoisonColumn,
 )
 from repeat_xai.experiments.settings import EncoderSpec, Setting
-from repeat_xai.experiments.table import Sheet, cases_of, expect_distinct_labels, lines_of_methods, one_line_per_map
+from repeat_xai.experiments.table import (
+    Sheet,
+    expect_distinct_labels,
+    line_contents,
+    lines_of_methods,
+    one_line_per_map,
+)
 from repeat_xai.methods.base import Method
 from repeat_xai.metrics import METRICS, EncoderMetric, MapMetric, SetMetric
 from repeat_xai.metrics.detection import AGGREGATES, CODE_SCORES
@@ -106,7 +112,7 @@ class Evaluation:
         main = Sheet(
             name="evaluation",
             title=f"Methods on {self.dataset}",
-            cases=cases_of(self.base_setting, self.encoder_specs, lines_of_methods(self.methods)),
+            contents=line_contents(self.base_setting, self.encoder_specs, lines_of_methods(self.methods)),
             columns=columns,
             baseline=self.baseline,
         )
@@ -142,7 +148,7 @@ def _codes_sheets(evaluation: Evaluation) -> list[Sheet]:
     sheet = Sheet(
         name="codes",
         title=f"Codes alone, {dataset} against other datasets; the first half of {dataset} is the reference",
-        cases=cases_of(base, evaluation.encoder_specs, lines),
+        contents=line_contents(base, evaluation.encoder_specs, lines),
         columns=[
             CodeDetectionColumn(against=other, code_score=name) for other in evaluation.against for name in CODE_SCORES
         ],
@@ -152,12 +158,12 @@ def _codes_sheets(evaluation: Evaluation) -> list[Sheet]:
 
 def _poison_sheets(evaluation: Evaluation) -> list[Sheet]:
     """Return a table for each poisoned dataset, with a column for each share of poisoned images, as in the paper."""
-    cases = cases_of(evaluation.base_setting, evaluation.encoder_specs, lines_of_methods(evaluation.methods))
+    contents = line_contents(evaluation.base_setting, evaluation.encoder_specs, lines_of_methods(evaluation.methods))
     return [
         Sheet(
             name=f"poison-{Path(other.partition('+')[2]).stem}",
             title=f"AUROC of the mixture against {other}, by share of poisoned images",
-            cases=one_line_per_map(cases),
+            contents=one_line_per_map(contents),
             columns=[PoisonColumn(against=other, share=share) for share in SHARES],
         )
         for other in evaluation.against

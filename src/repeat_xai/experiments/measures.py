@@ -41,7 +41,7 @@ class Measured:
     """The explanation whose maps were scored, so that the maps can be stored."""
 
 
-class Subject(NamedTuple):
+class TaskTag(NamedTuple):
     """The tag of a task: the image's number in its dataset, and what is known about the image."""
 
     number: int
@@ -60,12 +60,12 @@ class Measure(Protocol):
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[Subject, Measured]]:
+    ) -> Iterator[tuple[TaskTag, Measured]]:
         """Yield the subject and the numbers of each task, in order."""
         ...
 
 
-def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) -> Iterator[tuple[Subject, Measured]]:
+def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) -> Iterator[tuple[TaskTag, Measured]]:
     """Yield the numbers of tasks that are measured one after the other, with a failure for each image that fails."""
     for task in tasks:
         if isinstance(task.image, Image):
@@ -77,7 +77,7 @@ def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) ->
             yield task.tag, measured_without_image(task.tag, task.image)
 
 
-def measured_without_image(subject: Subject, error: RepeatError | None) -> Measured:
+def measured_without_image(subject: TaskTag, error: RepeatError | None) -> Measured:
     """Return the numbers of a subject without an image: why it failed, or the numbers that are known already."""
     if error is not None:
         return Measured(failure=str(error))
@@ -94,7 +94,7 @@ class Codes:
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[Subject, Measured]]:
+    ) -> Iterator[tuple[TaskTag, Measured]]:
         del method, seed
 
         def measure(image: Image) -> Measured:
@@ -134,7 +134,7 @@ class EncoderScores:
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[Subject, Measured]]:
+    ) -> Iterator[tuple[TaskTag, Measured]]:
         def measure(image: Image) -> Measured:
             with metering() as meter:
                 values = self.score(method, encoder, image, seed=seed)

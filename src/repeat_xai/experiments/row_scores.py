@@ -21,7 +21,7 @@ MAPS_OF_BINARY_VOTES = {"importance": "vote_share", "uncertainty": "vote_varianc
 """The maps that stand for importance and uncertainty where votes are binary."""
 
 
-class Case(NamedTuple):
+class LineContent(NamedTuple):
     """The content of one line of a table: a setting, which names the encoder and the method, and the scores to read."""
 
     setting: Setting

@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import UNDEFINED, Column
-from repeat_xai.experiments.row_scores import Case, RowsOf
+from repeat_xai.experiments.row_scores import LineContent, RowsOf
 from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
@@ -70,20 +70,22 @@ def expect_distinct_labels(specs: Sequence[EncoderSpec]) -> None:
             raise ConfigurationError(f"two encoders are called {label} in the table; run them one at a time")
 
 
-def cases_of(base: Setting, specs: Iterable[EncoderSpec], lines: Sequence[Line]) -> dict[tuple[str, str], Case]:
-    """Return the case of every line with every encoder, by the labels of encoder and line."""
+def line_contents(
+    base: Setting, specs: Iterable[EncoderSpec], lines: Sequence[Line]
+) -> dict[tuple[str, str], LineContent]:
+    """Return the content of every line with every encoder, by the labels of encoder and line."""
     return {
-        (spec.label, line.label): Case(replace(base, encoder_spec=spec, method=line.method), line.votes)
+        (spec.label, line.label): LineContent(replace(base, encoder_spec=spec, method=line.method), line.votes)
         for spec in specs
         for line in lines
     }
 
 
-def one_line_per_map(cases: Mapping[tuple[str, str], Case]) -> dict[tuple[str, str], Case]:
-    """Return every case twice: for a line about importance, and for a line about uncertainty."""
+def one_line_per_map(contents: Mapping[tuple[str, str], LineContent]) -> dict[tuple[str, str], LineContent]:
+    """Return the content of every line twice: for a line about importance, and for a line about uncertainty."""
     return {
-        (encoder, f"{label}, {map_name}"): case._replace(map_name=map_name)
-        for (encoder, label), case in cases.items()
+        (encoder, f"{label}, {map_name}"): content._replace(map_name=map_name)
+        for (encoder, label), content in contents.items()
         for map_name in MAP_NAMES
     }
 
@@ -97,7 +99,7 @@ class Sheet:
     """Name of its files, without a suffix."""
     title: str
     notes: tuple[str, ...] = ()
-    cases: Mapping[tuple[str, str], Case]
+    contents: Mapping[tuple[str, str], LineContent]
     """The content of each line, by the labels of encoder and line."""
     columns: Sequence[Column]
     baseline: str | None = None
@@ -108,7 +110,9 @@ class Sheet:
     @property
     def settings(self) -> list[Setting]:
         """The settings whose rows the table needs, each once, with those of one encoder together."""
-        settings = {s: None for case in self.cases.values() for column in self.columns for s in column.settings(case)}
+        settings = {
+            s: None for content in self.contents.values() for column in self.columns for s in column.settings(content)
+        }
         order = list(dict.fromkeys(setting.encoder_spec for setting in settings))
         return sorted(settings, key=lambda setting: order.index(setting.encoder_spec))
 
@@ -116,10 +120,10 @@ class Sheet:
     def score_names(self) -> dict[Setting, set[str]]:
         """The settings, each with the names of the scores that its rows must have."""
         names: dict[Setting, set[str]] = {setting: set() for setting in self.settings}
-        for case in self.cases.values():
+        for content in self.contents.values():
             for column in self.columns:
-                for setting in column.settings(case):
-                    names[setting].update(column.score_names(case))
+                for setting in column.settings(content):
+                    names[setting].update(column.score_names(content))
         return names
 
     def table(self, rows_of: RowsOf) -> Table:
@@ -127,13 +131,13 @@ class Sheet:
         lines = {
             labels: tuple(Cell(UNDEFINED, printed=value) for value in values)
             for labels, values in self.printed.items()
-            if labels not in self.cases
+            if labels not in self.contents
         }
-        comparisons = {encoder: self._comparisons(encoder, rows_of) for encoder, _ in self.cases}
-        for (encoder, label), case in self.cases.items():
+        comparisons = {encoder: self._comparisons(encoder, rows_of) for encoder, _ in self.contents}
+        for (encoder, label), content in self.contents.items():
             printed = self.printed.get((encoder, label), [None] * len(self.columns))
             lines[encoder, label] = tuple(
-                Cell(column.summarise(case, rows_of), by_label.get(label), value)
+                Cell(column.summarise(content, rows_of), by_label.get(label), value)
                 for column, by_label, value in zip(self.columns, comparisons[encoder], printed, strict=True)
             )
         interval_notes = dict.fromkeys(column.interval_note for column in self.columns)
@@ -147,10 +151,12 @@ class Sheet:
 
     def _comparisons(self, encoder: str, rows_of: RowsOf) -> list[Mapping[str, Comparison]]:
         """Return for each column how every method on an encoder compares with the baseline, by the line's label."""
-        cases = {label: case for (name, label), case in self.cases.items() if name == encoder}
+        contents = {label: content for (name, label), content in self.contents.items() if name == encoder}
         comparisons: list[Mapping[str, Comparison]] = []
         for column in self.columns:
-            values = {label: column.values(case, rows_of) for label, case in cases.items()} if self.baseline else {}
+            values = (
+                {label: column.values(content, rows_of) for label, content in contents.items()} if self.baseline else {}
+            )
             known = {label: value for label, value in values.items() if value is not None}
             if self.baseline is not None and self.baseline in known and len(known) > 1:
                 comparisons.append(compare_with_baseline(known, baseline=self.baseline))

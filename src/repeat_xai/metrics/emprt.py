@@ -124,7 +124,8 @@ NAMED = (
         name="emprt",
         better="higher",
         needs="weights",
-        description="relative change of the map's histogram entropy when the encoder is randomised",
+        description="efficient model parameter randomisation test: relative change of the map's histogram entropy when "
+        "the encoder is randomised",
         citation="Hedström et al. 2024",
         section="sanity checks, table 1",
         maps=("importance", "uncertainty"),

@@ -121,7 +121,8 @@ NAMED = (
         name="mprt",
         better="lower",
         needs="weights",
-        description="rank correlation with the map of the trained encoder, mean over randomised layers",
+        description="model parameter randomisation test: rank correlation with the map of the trained encoder, mean "
+        "over randomised layers",
         citation="Adebayo et al. 2018",
         maps=("importance", "uncertainty"),
         score=MprtScore(),

@@ -13,7 +13,7 @@ import torch
 from repeat_xai.errors import ConfigurationError, shown
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.detection_columns import DetectionColumn
-from repeat_xai.experiments.row_scores import Case, RowsOf
+from repeat_xai.experiments.row_scores import LineContent, RowsOf
 from repeat_xai.experiments.table import Sheet, Table
 from repeat_xai.files.atomic import writing
 from repeat_xai.files.reading import read_json
@@ -21,7 +21,7 @@ from repeat_xai.methods.provenance import VERSIONS, configuration
 from repeat_xai.metrics.detection import mixture, roc
 from repeat_xai.output.figures import histograms_by_method
 from repeat_xai.output.figures import roc as roc_figure
-from repeat_xai.output.results_folder import Printed, print_out
+from repeat_xai.output.results_folder import FigureFiles, write_figure_files
 from repeat_xai.output.tables import write
 from repeat_xai.version import __version__
 
@@ -36,41 +36,46 @@ def write_tables(campaign: Campaign, rows_of: RowsOf, folder: Path, notes: Seque
     return tables
 
 
-def write_figures(sheets: Sequence[Sheet], rows_of: RowsOf, folder: Path) -> list[Printed]:
+def write_figures(sheets: Sequence[Sheet], rows_of: RowsOf, folder: Path) -> list[FigureFiles]:
     """Write the figures of every out-of-distribution dataset: histograms of uncertainty by method, and ROC curves."""
-    printed = []
+    files = []
     for sheet in sheets:
         columns = {column.against: column for column in sheet.columns if isinstance(column, DetectionColumn)}
-        for encoder in dict.fromkeys(encoder for encoder, _ in sheet.cases):
-            cases = {label: case for (name, label), case in sheet.cases.items() if name == encoder}
+        for encoder in dict.fromkeys(encoder for encoder, _ in sheet.contents):
+            contents = {label: content for (name, label), content in sheet.contents.items() if name == encoder}
             for against, column in columns.items():
                 names = (sheet.name, encoder, Path(against).name)
-                printed += _detection_figures(column, cases, rows_of, folder, names, f"{sheet.title}, {encoder}")
-    return printed
+                files += _detection_figures(column, contents, rows_of, folder, names, f"{sheet.title}, {encoder}")
+    return files
 
 
 def _detection_figures(
-    column: DetectionColumn, cases: Mapping[str, Case], rows_of: RowsOf, folder: Path, names: Sequence[str], title: str
-) -> list[Printed]:
+    column: DetectionColumn,
+    contents: Mapping[str, LineContent],
+    rows_of: RowsOf,
+    folder: Path,
+    names: Sequence[str],
+    title: str,
+) -> list[FigureFiles]:
     """Write the histograms and the ROC curves of one column, with one for each method; none if no method has scores."""
     groups, mixtures, curves = {}, {}, {}
-    for label, case in cases.items():
-        known, unknown = (scores[scores.isfinite()] for scores in column.scores(case, rows_of))
+    for label, content in contents.items():
+        known, unknown = (scores[scores.isfinite()] for scores in column.scores(content, rows_of))
         if len(known) and len(unknown):
-            groups[label] = {case.setting.dataset: known, column.against: unknown}
+            groups[label] = {content.setting.dataset: known, column.against: unknown}
             curves[label] = roc(known, unknown)
             try:
-                mixtures[label] = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
+                mixtures[label] = mixture(torch.cat((known, unknown)), seed=content.setting.seed)
             except ConfigurationError:  # there are too few images for a mixture; the histogram is drawn without one
                 continue
     if not groups:
         return []
     pictures = [folder / f"{kind}-{'-'.join(names)}.png" for kind in ("histograms", "roc")]
     return [
-        print_out(
+        write_figure_files(
             histograms_by_method(groups, mixtures), pictures[0], title=f"Histograms: {title}, against {names[-1]}"
         ),
-        print_out(roc_figure(curves), pictures[1], title=f"ROC curves: {title}, against {names[-1]}"),
+        write_figure_files(roc_figure(curves), pictures[1], title=f"ROC curves: {title}, against {names[-1]}"),
     ]
 
 

@@ -34,7 +34,7 @@ MAX_NAME_BYTES = 200
 """Bytes of an image's name that its results keep, so that there is room for a suffix."""
 
 
-class Printed(NamedTuple):
+class FigureFiles(NamedTuple):
     """A figure on disk: a picture to look at, a page to print, and its title."""
 
     picture: Path
@@ -48,8 +48,8 @@ class ImageOutcome(NamedTuple):
     path: Path
     files: ResultFiles | None = None
     record: Mapping[str, Any] | None = None
-    before: bool = False
-    """Whether it was already done."""
+    already_done: bool = False
+    """Whether the files are those of an earlier run."""
     error: RepeatError | None = None
     flaw: str = ""
     """The file of an earlier run that was damaged or missing, so that the image was explained again."""
@@ -119,7 +119,7 @@ class ResultsFolder:
         flaw, record = existing.flaw(image.photo.digest), existing.record
         if record is None or flaw:
             return Task(image, _Wanted(path, flaw))
-        return Task(None, _Wanted(path, outcome=ImageOutcome(path, existing.files, record, before=True)))
+        return Task(None, _Wanted(path, outcome=ImageOutcome(path, existing.files, record, already_done=True)))
 
     def _written(self, wanted: _Wanted, explanation: Explanation) -> ImageOutcome:
         """Write the results of one image."""
@@ -210,22 +210,22 @@ def draw(figure: Figure, path: Path, *, key: str = "") -> None:
     save_figure(figure, path, dpi=SCREEN_DPI, metadata=about)
 
 
-def print_out(figure: Figure, picture: Path, *, title: str, key: str = "") -> Printed:
+def write_figure_files(figure: Figure, picture: Path, *, title: str, key: str = "") -> FigureFiles:
     """Write a figure as a PNG to look at and beside it as a PDF to print; a picture of the user's own is kept."""
     if is_users_own(picture):
         raise OutputError(f"{picture}: is not of this program and is not written over; choose another folder")
-    printed = Printed(picture, picture.with_suffix(".pdf"), title)
+    files = FigureFiles(picture, picture.with_suffix(".pdf"), title)
     about = {"Title": title, "Creator": f"{SIGNATURE} {__version__}"}
-    save_figure(figure, printed.page, dpi=PRINT_DPI, metadata=about)
+    save_figure(figure, files.page, dpi=PRINT_DPI, metadata=about)
     draw(figure, picture, key=key)
-    return printed
+    return files
 
 
-def is_there(printed: Printed, key: str) -> bool:
+def is_up_to_date(files: FigureFiles, key: str) -> bool:
     """Return whether both files of a figure are there and whole, and were made from what this key stands for."""
-    png = read_picture(printed.picture)
+    png = read_picture(files.picture)
     try:
-        with open_regular(printed.page) as file:
+        with open_regular(files.page) as file:
             page = file.read()
     except OSError:
         return False

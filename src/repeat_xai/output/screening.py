@@ -1,7 +1,7 @@
 """Screening a folder of images: which of them does the encoder not know?
 
-Images are ranked by their uncertainty, and a mixture of two normal distributions says whether there are two kinds of
-them. The table is written while the images are explained, so that an interrupted run leaves a table of the
+Images are ranked by their uncertainty, and a mixture of two normal distributions says whether their scores form two
+groups. The table is written while the images are explained, so that an interrupted run leaves a table of the
 images that are done.
 """
 
@@ -32,17 +32,18 @@ COLUMNS = {
     "rank": "int64",
     "image": "string",
     "uncertainty": "float64",
-    "unknown": "float64",
-    "below": "float64",
+    "in_higher_group": "float64",
+    "share_of_reference_below": "float64",
     "panel": "string",
     "failure": "string",
 }
 """The columns of the table, with their types.
 
-`unknown` is the mixture's probability of the more uncertain kind, `below` the share of reference images that are more
-certain, `panel` a path in the folder of the results, `failure` the reason why an image has no score.
+`in_higher_group` is the mixture's probability that the image belongs to the group of higher scores,
+`share_of_reference_below` the share of reference images with a lower score, `panel` a path in the folder of the
+results, `failure` the reason why an image has no score.
 """
-Row = tuple[int, str, float | None, float | None, float | None, str | None, str | None]
+ScreenLine = tuple[int, str, float | None, float | None, float | None, str | None, str | None]
 """A line of the table, in the order of its columns."""
 IMAGES_PER_ROW = 6
 """Images in each row of the contact sheet."""
@@ -52,7 +53,7 @@ WRITING_SHARE = 0.1
 
 
 class Score(NamedTuple):
-    """The uncertainty of the encoder about one image, and where the image's results are."""
+    """The uncertainty of one image, summed up in one number, and where the image's results are."""
 
     image: Path
     files: ResultFiles
@@ -75,9 +76,9 @@ class Ranked(NamedTuple):
     """Scores from the most uncertain to the most certain, and what can be said of them together."""
 
     scores: list[Score]
-    unknown: list[float | None]
-    """By score, the probability that the image is of the more uncertain kind; None where there are not two kinds."""
-    below: list[float | None]
+    in_higher_group: list[float | None]
+    """By score, the probability that the image is of the more uncertain group; None where there are not two groups."""
+    share_of_reference_below: list[float | None]
     """By score, the share of reference images with a lower one; None without reference images."""
     mixture: Mixture | None
     """None where there are too few images for one."""
@@ -145,7 +146,7 @@ def screen_images(
     try:
         for outcome in outcomes:
             _collect(outcome, scores, failures, aggregate=aggregate)
-            is_new = is_new or not outcome.before
+            is_new = is_new or not outcome.already_done
             if (started := time.monotonic()) >= due:
                 write_partial()
                 due = time.monotonic() + max(SECONDS_BETWEEN_TABLES, (time.monotonic() - started) / WRITING_SHARE)
@@ -162,7 +163,7 @@ def screen_images(
 def _collect(outcome: ImageOutcome, scores: list[Score], failures: list[Failure], *, aggregate: str) -> None:
     """Add the score of an image that was explained, or the reason why it was not."""
     if outcome.files is not None:
-        uncertainty = AGGREGATES[aggregate](outcome.files.explanation().known_uncertainty).item()
+        uncertainty = AGGREGATES[aggregate](outcome.files.explanation().required_uncertainty).item()
         scores.append(Score(outcome.path, outcome.files, uncertainty))
     elif outcome.error is not None:
         failures.append(Failure(outcome.path, outcome.error))
@@ -174,13 +175,14 @@ def ranked(scores: Sequence[Score], reference: Sequence[Score], *, seed: int) ->
     values, known = (
         torch.tensor([score.uncertainty for score in group], dtype=torch.float64) for group in (in_order, reference)
     )
-    below = [(known < value).double().mean().item() if len(known) else None for value in values]
+    shares_below = [(known < value).double().mean().item() if len(known) else None for value in values]
     nothing: list[float | None] = [None] * len(in_order)
     try:
         fitted = mixture(torch.cat((values, known)), seed=seed)
     except ConfigurationError:
-        return Ranked(in_order, nothing, below, None)
-    return Ranked(in_order, fitted.posterior(values).tolist() if fitted.separates else nothing, below, fitted)
+        return Ranked(in_order, nothing, shares_below, None)
+    in_higher_group = fitted.posterior(values).tolist() if fitted.separates else nothing
+    return Ranked(in_order, in_higher_group, shares_below, fitted)
 
 
 def _ranked_so_far(scores: Sequence[Score], failures: Sequence[Failure]) -> Ranked:
@@ -195,13 +197,13 @@ def write(result: Ranked, folder: Path, about: Mapping[str, Any], *, total: int 
 
     With a `total`, the table is a partial one of so many images: there is no contact sheet, and `screen.json` says so.
     """
-    rows = _rows(result, folder)
+    lines = _lines(result, folder)
     partial = total is not None
     if partial:  # the mark first, so that no partial table is taken for a whole one at any moment
         _write_json(result, folder, about, total=total)
     table = folder / "screen.csv"
-    _write_csv(rows, table)
-    _write_parquet(rows, folder / "screen.parquet")
+    _write_csv(lines, table)
+    _write_parquet(lines, folder / "screen.parquet")
     if not partial:
         _write_json(result, folder, about, total=None)
         if result.scores:
@@ -210,28 +212,31 @@ def write(result: Ranked, folder: Path, about: Mapping[str, Any], *, total: int 
 
 
 def statement(result: Ranked) -> str:
-    """Return in words whether there are two kinds of image."""
-    return result.mixture.statement if result.mixture else "too few images to tell two kinds apart"
+    """Return in words whether the scores form two groups, and so whether images get a probability."""
+    if result.mixture is None:
+        return "too few images to tell whether their scores form two groups"
+    consequence = "" if result.mixture.separates else ", so no image gets a probability"
+    return result.mixture.statement + consequence
 
 
-def _rows(result: Ranked, folder: Path) -> list[Row]:
+def _lines(result: Ranked, folder: Path) -> list[ScreenLine]:
     """Return the lines of the table: images by uncertainty, then those that failed."""
-    scored = zip(result.scores, result.unknown, result.below, strict=True)
-    rows: list[Row] = [
+    scored = zip(result.scores, result.in_higher_group, result.share_of_reference_below, strict=True)
+    lines: list[ScreenLine] = [
         (
             rank,
             _text(score.image),
             score.uncertainty,
-            unknown,
-            below,
+            in_higher_group,
+            share_below,
             _text(score.files.panel.relative_to(folder)),
             None,
         )
-        for rank, (score, unknown, below) in enumerate(scored, start=1)
+        for rank, (score, in_higher_group, share_below) in enumerate(scored, start=1)
     ]
-    for rank, failure in enumerate(result.failures, start=len(rows) + 1):
-        rows.append((rank, _text(failure.image), None, None, None, None, failure.reason))
-    return rows
+    for rank, failure in enumerate(result.failures, start=len(lines) + 1):
+        lines.append((rank, _text(failure.image), None, None, None, None, failure.reason))
+    return lines
 
 
 def _text(path: Path) -> str:
@@ -239,13 +244,13 @@ def _text(path: Path) -> str:
     return str(path).encode(errors="replace").decode()
 
 
-def _write_csv(rows: Sequence[Row], path: Path) -> None:
+def _write_csv(lines: Sequence[ScreenLine], path: Path) -> None:
     """Write numbers short enough to be read, and texts that no spreadsheet takes for formulas."""
     with writing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
-        for rank, image, uncertainty, unknown, below, panel, failure in rows:
-            numbers = ("" if uncertainty is None else f"{uncertainty:.9g}", *map(_share, (unknown, below)))
+        for rank, image, uncertainty, *shares, panel, failure in lines:
+            numbers = ("" if uncertainty is None else f"{uncertainty:.9g}", *map(_share, shares))
             texts = (spreadsheet_text(text or "") for text in (panel, failure))
             table.writerow((rank, spreadsheet_text(image), *numbers, *texts))
 
@@ -254,13 +259,13 @@ def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.6f}"
 
 
-def _write_parquet(rows: Sequence[Row], path: Path) -> None:
+def _write_parquet(lines: Sequence[ScreenLine], path: Path) -> None:
     """Write numbers with every digit and texts unchanged; a missing value is null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
-    columns = [[row[place] for row in rows] for place in range(len(COLUMNS))]
+    columns = [[line[place] for line in lines] for place in range(len(COLUMNS))]
     with writing(path) as draft:
         pq.write_table(pa.table(columns, schema=schema), draft)
 

@@ -113,7 +113,7 @@ class Explanation:
         return important.to(torch.int8) - unimportant.to(torch.int8)
 
     @property
-    def known_uncertainty(self) -> Map:
+    def required_uncertainty(self) -> Map:
         """The uncertainty; refused for a method that does not measure it."""
         if self.uncertainty is None:
             raise ConfigurationError("this method does not measure its uncertainty; use Repeat, Relax or Spread")
@@ -121,7 +121,7 @@ class Explanation:
 
     def certain_half(self) -> Bool[Tensor, "height width"]:
         """Return which pixels have an uncertainty of at most the median of the map: the more certain half of them."""
-        return self.known_uncertainty <= self.known_uncertainty.median()
+        return self.required_uncertainty <= self.required_uncertainty.median()
 
     def certain_importance(self) -> Map:
         """Return importance with the less certain half of the pixels set to zero.

@@ -311,7 +311,7 @@ def test_a_connection_stays_open_while_its_request_is_answered(address, client, 
         assert next(lines) == ""
 
 
-def test_a_call_that_stops_is_refused_too(client, address, monkeypatch):
+def test_a_call_whose_body_stops_arriving_is_refused(client, address, monkeypatch):
     monkeypatch.setattr(request_body, "MAX_BODY_SECONDS", 0.3)
     request = upload_request(client, address, length=100).replace("/photo?name=cat.png", "/gradio_api/run/predict")
     answer, seconds = raw(address, request.replace("octet-stream", "json") + "{")

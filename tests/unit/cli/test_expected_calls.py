@@ -23,7 +23,7 @@ def explained(calls):
     return ImageOutcome(Path("cat.png"), record={"encoder_calls": calls})
 
 
-DONE_BEFORE = ImageOutcome(Path("cat.png"), record={"encoder_calls": 1000}, before=True)
+DONE_BEFORE = ImageOutcome(Path("cat.png"), record={"encoder_calls": 1000}, already_done=True)
 FAILED = ImageOutcome(Path("cat.png"), error=ImageError("cat.png: not an image"))
 
 

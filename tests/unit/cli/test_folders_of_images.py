@@ -52,7 +52,7 @@ def test_screen_descends_into_sub_folders_and_says_what_it_leaves_out(photos, tm
     reference = photos / "known"
     save_photo(reference / "known.png", 60)
     (reference / "known.bin").write_bytes(b"other")
-    arguments = ("screen", photos, "--reference", reference, "--out", photos / "out", *FAST, *SMALL)
+    arguments = ("screen", photos, "--known", reference, "--out", photos / "out", *FAST, *SMALL)
     status, output = run_here(monkeypatch, capsys, *arguments)
     assert status == 0
     notes = [f"repeat-xai: {photos}: {LEFT_OUT}", f"repeat-xai: {reference}: left out 1 .bin"]

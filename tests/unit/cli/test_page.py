@@ -103,7 +103,7 @@ def test_the_reference_is_drawn_with_the_images(tmp_path, monkeypatch, capsys):
         for i in range(2):
             crop = data.coffee()[step * i : step * i + 120, step * i : step * i + 120]
             PIL.Image.fromarray(crop).save(tmp_path / name / f"{i}.png")
-    options = [tmp_path / "photos", "--reference", tmp_path / "known", "--out", tmp_path / "out", *SMALL, "--masks", 40]
+    options = [tmp_path / "photos", "--known", tmp_path / "known", "--out", tmp_path / "out", *SMALL, "--masks", 40]
     assert run_here(monkeypatch, capsys, "screen", *options)[0] == 0
     text = (tmp_path / "out" / "index.html").read_text()
     assert sum(int(count) for count in re.findall(r"(\d+) of the reference</title>", text)) == 2

@@ -57,7 +57,7 @@ def test_images_are_ranked_by_the_mean_of_their_uncertainty(folder, monkeypatch,
         assert row["panel"] == f"images/{Path(row['image']).name}"
         maps = rx.Explanation.load((out / row["panel"]).with_suffix(".npz"))
         assert maps.uncertainty.double().mean().item() == pytest.approx(score, rel=1e-6)
-        assert (row["below"], row["failure"]) == ("", "")
+        assert (row["share_of_reference_below"], row["failure"]) == ("", "")
     made = json.loads((out / "screen.json").read_text())
     assert (made["images"], made["failed"], made["partial"]) == (6, 0, False)
     assert made["statement"] in output.out
@@ -73,16 +73,16 @@ def test_a_second_run_continues_and_may_add_reference_images(folder, monkeypatch
     known.mkdir()
     PIL.Image.fromarray(data.coffee()).save(known / "coffee.png")
     PIL.Image.fromarray(data.rocket()).save(known / "rocket.jpg")
-    status, output, out = screen(folder, monkeypatch, capsys, "--reference", known, "--aggregate", "top")
+    status, output, out = screen(folder, monkeypatch, capsys, "--known", known, "--aggregate", "top")
     assert status == 0
     assert output.out.count("already done") == 6
-    assert {row["below"] for row in rows(out)} <= {"0.000000", "0.500000", "1.000000"}
+    assert {row["share_of_reference_below"] for row in rows(out)} <= {"0.000000", "0.500000", "1.000000"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reference", [True, False])
 def test_the_parquet_has_the_rows_of_the_csv_with_every_digit(folder, monkeypatch, capsys, reference):
-    status, _, out = screen(folder, monkeypatch, capsys, *(["--reference", folder / "crop0.png"] if reference else []))
+    status, _, out = screen(folder, monkeypatch, capsys, *(["--known", folder / "crop0.png"] if reference else []))
     assert status == 0
     table = pq.read_table(out / "screen.parquet")
     text, number = pa.string(), pa.float64()
@@ -93,19 +93,25 @@ def test_the_parquet_has_the_rows_of_the_csv_with_every_digit(folder, monkeypatc
         maps = rx.Explanation.load((out / row["panel"]).with_suffix(".npz"))
         assert plain["uncertainty"] == maps.uncertainty.double().mean().item()
         assert f"{plain['uncertainty']:.9g}" == row["uncertainty"]
-        assert (plain["unknown"], row["unknown"]) == (None, "")  # six images of two photos are no two kinds
-        assert (plain["below"] is None) == (row["below"] == "") == (not reference)
-        assert plain["below"] is None or f"{plain['below']:.6f}" == row["below"]
+        assert (plain["in_higher_group"], row["in_higher_group"]) == (
+            None,
+            "",
+        )  # six images of two photos do not form two groups
+        assert (plain["share_of_reference_below"] is None) == (row["share_of_reference_below"] == "") == (not reference)
+        assert (
+            plain["share_of_reference_below"] is None
+            or f"{plain['share_of_reference_below']:.6f}" == row["share_of_reference_below"]
+        )
 
 
-def test_images_have_a_probability_only_where_there_are_two_kinds(tmp_path):
+def test_images_have_a_probability_only_where_there_are_two_groups(tmp_path):
     def ranked_at(*values):
         return ranked([Score(Path("a.png"), ResultFiles.of(tmp_path, "a"), value) for value in values], [], seed=0)
 
     apart = ranked_at(*np.linspace(0.10, 0.11, 8), *np.linspace(0.20, 0.21, 8))
-    assert [round(value, 6) for value in apart.unknown] == [1.0] * 8 + [0.0] * 8
-    assert ranked_at(*np.linspace(0.10, 0.11, 8), 0.2).unknown == [None] * 9
-    assert ranked_at(0.1, 0.2).unknown == [None] * 2
+    assert [round(value, 6) for value in apart.in_higher_group] == [1.0] * 8 + [0.0] * 8
+    assert ranked_at(*np.linspace(0.10, 0.11, 8), 0.2).in_higher_group == [None] * 9
+    assert ranked_at(0.1, 0.2).in_higher_group == [None] * 2
 
 
 def test_names_that_are_not_text_are_written_with_question_marks(tmp_path, encoder, image):
@@ -113,7 +119,7 @@ def test_names_that_are_not_text_are_written_with_question_marks(tmp_path, encod
     rx.Relax(masks=4)(encoder, image, seed=0).save(files.maps)
     write(Ranked([Score(Path("bad\udcff, and\nmore.png"), files, 0.1)], [1 / 3], [None], None), tmp_path, {})
     (plain,) = pq.read_table(tmp_path / "screen.parquet").to_pylist()
-    assert (plain["unknown"], rows(tmp_path)[0]["unknown"]) == (1 / 3, "0.333333")
+    assert (plain["in_higher_group"], rows(tmp_path)[0]["in_higher_group"]) == (1 / 3, "0.333333")
     assert plain["image"] == rows(tmp_path)[0]["image"] == "bad?, and\nmore.png"
 
 
@@ -127,11 +133,11 @@ def test_an_image_that_fails_is_the_last_row_of_the_table_with_the_reason(folder
     assert "bad.png" in output.err
     assert "too few images" in output.out
     crop, bad = rows(out)
-    assert (crop["unknown"], crop["failure"]) == ("", "")
+    assert (crop["in_higher_group"], crop["failure"]) == ("", "")
     assert bad["failure"].startswith("not an image")
     assert bad | {"failure": ""} == dict.fromkeys(bad, "") | {"rank": "2", "image": str(folder / "bad.png")}
     table = pq.read_table(out / "screen.parquet").to_pylist()
-    assert [row["unknown"] for row in table] == [None, None]
+    assert [row["in_higher_group"] for row in table] == [None, None]
     assert table[1] == dict.fromkeys(bad) | {"rank": 2, "image": bad["image"], "failure": bad["failure"]}
     assert json.loads((out / "screen.json").read_text())["failed"] == 1
 
@@ -143,7 +149,7 @@ def test_json_has_a_line_for_each_image(folder, monkeypatch, capsys):
     (folder / "bad.png").write_bytes(b"nothing")
     known = folder.parent / "known.png"
     PIL.Image.fromarray(data.coffee()).save(known)
-    status, output, out = screen(folder, monkeypatch, capsys, "--json", "--reference", known, "--aggregate", "median")
+    status, output, out = screen(folder, monkeypatch, capsys, "--json", "--known", known, "--aggregate", "median")
     assert status == 1
     lines = [json.loads(line) for line in output.out.splitlines()]
     assert [line["image"] for line in lines] == [str(folder / f"{name}.png") for name in ("bad", "crop0", "crop1")] + [
@@ -237,7 +243,7 @@ def test_the_contact_sheet_shows_whole_names_that_neither_overlap_nor_leave_the_
     ("options", "status", "message"),
     [
         (["--aggregate", "sum"], 2, "unknown aggregate 'sum'"),
-        (["--reference", "nowhere"], 1, "nowhere: no such file"),
+        (["--known", "nowhere"], 1, "nowhere: no such file"),
     ],
 )
 def test_wrong_requests_are_refused(folder, monkeypatch, capsys, options, status, message):

@@ -30,7 +30,7 @@ def encoder_and_image(offset, precision):
 
 def test_rounding_that_decides_votes_brings_a_warning():
     encoder, image = encoder_and_image(5.0, "bfloat16")
-    with pytest.warns(UserWarning, match="bfloat16 is too coarse"):
+    with pytest.warns(UserWarning, match="bfloat16 may change votes"):
         rx.Relax(masks=60)(encoder, image, seed=0)
 
 

@@ -13,21 +13,21 @@ import repeat_xai as rx
 from repeat_xai.experiments.columns import UNDEFINED, EmprtColumn, MeanColumn, RunsColumn
 from repeat_xai.experiments.detection_columns import CodeDetectionColumn, DetectionColumn, PoisonColumn
 from repeat_xai.experiments.map_scores import MapScores, score_maps
-from repeat_xai.experiments.measures import Codes, EncoderScores, Subject
-from repeat_xai.experiments.row_scores import Case
+from repeat_xai.experiments.measures import Codes, EncoderScores, TaskTag
+from repeat_xai.experiments.row_scores import LineContent
 from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.metrics import METRICS, EncoderMetric, map_metrics
 from repeat_xai.metrics.detection import mixture, quality
 from repeat_xai.types import Task
 
 NEED_SEGMENTATIONS = tuple(name for name, metric in map_metrics().items() if metric.needs == "segmentation")
-CASE = Case(Setting(dataset="known", method=rx.Relax()))
-CASE_OF_BINARY_VOTES = CASE._replace(votes="binary")
+CONTENT = LineContent(Setting(dataset="known", method=rx.Relax()))
+CONTENT_OF_BINARY_VOTES = CONTENT._replace(votes="binary")
 
 
 def test_a_mean_leaves_out_undefined_scores_and_counts_them():
     rows = rows_of({("known", False, 0): [{"complexity.importance": v} for v in (1.0, 2.0, math.nan)] + [None]})
-    cell = MeanColumn(metric="complexity").summarise(CASE, rows)
+    cell = MeanColumn(metric="complexity").summarise(CONTENT, rows)
     assert (cell.mean, cell.images, cell.undefined) == (1.5, 2, 2)
     assert MeanColumn(metric="complexity").better == "lower"
 
@@ -36,7 +36,7 @@ def test_uncertainty_with_binary_votes_is_read_from_the_variance_of_votes():
     scores = {"complexity.uncertainty": 9.0, "complexity.vote_variance": 5.0}
     rows = rows_of({("known", False, 0): [scores] * 3})
     column = MeanColumn(metric="complexity", map_name="uncertainty")
-    assert (column.summarise(CASE, rows).mean, column.summarise(CASE_OF_BINARY_VOTES, rows).mean) == (9.0, 5.0)
+    assert (column.summarise(CONTENT, rows).mean, column.summarise(CONTENT_OF_BINARY_VOTES, rows).mean) == (9.0, 5.0)
 
 
 def test_emprt_is_the_mean_relative_change_of_the_images():
@@ -44,11 +44,11 @@ def test_emprt_is_the_mean_relative_change_of_the_images():
         [{"resolved_entropy.uncertainty": v} for v in values] for values in ((2.0, 4.0, 0.0), (3.0, 3.0, 1.0))
     )
     rows = rows_of({("known", False, 0): trained, ("known", True, 0): random})
-    assert EmprtColumn().values(CASE, rows)[:2].tolist() == [0.5, -0.25]
-    assert EmprtColumn().summarise(CASE, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
+    assert EmprtColumn().values(CONTENT, rows)[:2].tolist() == [0.5, -0.25]
+    assert EmprtColumn().summarise(CONTENT, rows)._asdict() | {"low": 0, "high": 0, "deviation": 0} == {
         "mean": 0.125, "deviation": 0, "low": 0, "high": 0, "images": 2, "undefined": 1,
     }  # fmt: skip
-    assert [s.encoder_spec.randomise for s in EmprtColumn(randomise="full").settings(CASE)] == [None, "full"]
+    assert [s.encoder_spec.randomise for s in EmprtColumn(randomise="full").settings(CONTENT)] == [None, "full"]
 
 
 def values(name, numbers):
@@ -69,7 +69,7 @@ def two_datasets():
 @pytest.mark.parametrize("criterion", ["auroc", "aupr", "fpr95"])
 def test_detection_is_the_quality_of_the_scores_with_an_interval(two_datasets, criterion):
     known, unknown, rows = two_datasets
-    cell = DetectionColumn(against="other", criterion=criterion).summarise(CASE, rows)
+    cell = DetectionColumn(against="other", criterion=criterion).summarise(CONTENT, rows)
     assert cell.mean == pytest.approx(getattr(quality(known, unknown), criterion), abs=1e-12)
     assert cell.low <= cell.mean <= cell.high
     assert cell.images == 50
@@ -79,19 +79,19 @@ def test_the_posterior_comes_from_the_mixture_of_both_datasets(two_datasets):
     known, unknown, rows = two_datasets
     split = mixture(torch.cat((known, unknown)), seed=0)
     expected = quality(split.posterior(known), split.posterior(unknown)).auroc
-    assert DetectionColumn(against="other", criterion="posterior").summarise(CASE, rows).mean == pytest.approx(
+    assert DetectionColumn(against="other", criterion="posterior").summarise(CONTENT, rows).mean == pytest.approx(
         expected, abs=1e-9
     )
 
 
 def test_detection_of_too_few_images_has_no_number_and_raises_no_error():
     sets = {("known", False, 0): values("mean.uncertainty", [1.0]), ("other", False, 0): [None, None]}
-    cell = DetectionColumn(against="other").summarise(CASE, rows_of(sets))
+    cell = DetectionColumn(against="other").summarise(CONTENT, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (None, 0, 2)
     sets["other", False, 0] = values("mean.uncertainty", [2.0])
-    assert DetectionColumn(against="other", criterion="posterior").summarise(CASE, rows_of(sets)).mean is None
-    assert PoisonColumn(against="other", share=0.5).summarise(CASE, rows_of(sets)).mean is None
-    assert DetectionColumn(against="other").summarise(CASE, rows_of(sets)).mean == 1.0
+    assert DetectionColumn(against="other", criterion="posterior").summarise(CONTENT, rows_of(sets)).mean is None
+    assert PoisonColumn(against="other", share=0.5).summarise(CONTENT, rows_of(sets)).mean is None
+    assert DetectionColumn(against="other").summarise(CONTENT, rows_of(sets)).mean == 1.0
 
 
 def test_codes_are_compared_with_those_of_the_first_half_of_the_dataset():
@@ -106,14 +106,14 @@ def test_codes_are_compared_with_those_of_the_first_half_of_the_dataset():
         return [row(str(n), code=tuple(code.tolist())) for n, code in enumerate(codes)]
 
     column = CodeDetectionColumn(against="other", code_score="nearest")
-    known, unknown = column.scores(CASE, rows)
+    known, unknown = column.scores(CONTENT, rows)
     assert (len(known), len(unknown)) == (10, 6)
-    assert column.summarise(CASE, rows).mean == 1.0
+    assert column.summarise(CONTENT, rows).mean == 1.0
 
     def rows_with_gaps(setting):
         return [None if int(row.key) % 5 == 0 else row for row in rows(setting)]
 
-    cell = column.summarise(CASE, rows_with_gaps)
+    cell = column.summarise(CONTENT, rows_with_gaps)
     assert (cell.images, cell.undefined) == (8 + 4, 4 + 2)
 
 
@@ -123,14 +123,14 @@ def test_poison_is_detected_by_the_map_that_the_line_is_about():
         ("cifar10+x", False, 0): [{"mean.uncertainty": v + 100.0, "mean.importance": float(v)} for v in range(20)],
     }
     column = PoisonColumn(against="cifar10+x", share=0.5)
-    assert column.summarise(CASE, rows_of(sets)).mean == 1.0
-    assert column.summarise(CASE._replace(map_name="importance"), rows_of(sets)).mean < 0.9
+    assert column.summarise(CONTENT, rows_of(sets)).mean == 1.0
+    assert column.summarise(CONTENT._replace(map_name="importance"), rows_of(sets)).mean < 0.9
     assert column.title == "50%"
 
 
 def test_a_column_of_runs_is_the_mean_and_deviation_of_their_means():
     sets = {("known", False, seed): values("complexity.importance", [v, v + 2]) for seed, v in ((0, 1), (1, 2), (2, 6))}
-    cell = RunsColumn(column=MeanColumn(metric="complexity"), runs=3).summarise(CASE, rows_of(sets))
+    cell = RunsColumn(column=MeanColumn(metric="complexity"), runs=3).summarise(CONTENT, rows_of(sets))
     assert (cell.mean, cell.images, cell.low) == (4.0, 2, None)
     assert cell.deviation == pytest.approx(math.sqrt(7))
 
@@ -139,10 +139,10 @@ def test_a_column_of_runs_counts_the_failures_of_all_runs_and_has_no_number_if_a
     column = RunsColumn(column=MeanColumn(metric="complexity"), runs=3)
     sets = {("known", False, seed): values("complexity.importance", [seed, seed]) for seed in range(3)}
     sets["known", False, 2][0] = None
-    cell = column.summarise(CASE, rows_of(sets))
+    cell = column.summarise(CONTENT, rows_of(sets))
     assert (cell.mean, cell.images, cell.undefined) == (1.0, 1, 1)
     sets["known", False, 1] = [None, None]
-    cell = column.summarise(CASE, rows_of(sets))
+    cell = column.summarise(CONTENT, rows_of(sets))
     assert (cell.mean, cell.deviation, cell.undefined) == (None, None, 3)
 
 
@@ -182,7 +182,7 @@ def test_the_key_of_a_row_does_not_depend_on_the_number_of_images(encoder):
     from repeat_xai.data.dataset import Dataset, Sample
 
     dataset = Dataset(name="known", keys=["a"], load=lambda _: Sample(picture=Path("none")))
-    setting = CASE.setting
+    setting = CONTENT.setting
     assert setting.describe(dataset, encoder) == replace(setting, max_images=3).describe(dataset, encoder)
     assert setting.describe(dataset, encoder) != replace(setting, seed=1).describe(dataset, encoder)
     measure = EncoderScores.of(METRICS["local_lipschitz"])
@@ -211,13 +211,13 @@ def test_draws_are_set_only_for_metrics_that_draw():
 def test_a_metric_of_votes_has_no_rows_and_no_number_for_a_method_without_votes():
     column = MeanColumn(metric="calibration", map_name="vote_share", measure=EncoderScores.of(METRICS["calibration"]))
     assert (column.title, column.better) == ("calibration (votes)", "lower")
-    assert column.settings(CASE) == ()
-    assert column.values(CASE, rows_of({})) is None
-    assert column.summarise(CASE, rows_of({})) == UNDEFINED
-    repeat = Case(replace(CASE.setting, method=rx.Repeat()))
+    assert column.settings(CONTENT) == ()
+    assert column.values(CONTENT, rows_of({})) is None
+    assert column.summarise(CONTENT, rows_of({})) == UNDEFINED
+    repeat = LineContent(replace(CONTENT.setting, method=rx.Repeat()))
     rows = rows_of({("known", False, 0): values("calibration.vote_share", [0.1, 0.3])})
-    for case in (repeat, repeat._replace(votes="binary")):
-        assert column.summarise(case, rows).mean == pytest.approx(0.2)
+    for content in (repeat, repeat._replace(votes="binary")):
+        assert column.summarise(content, rows).mean == pytest.approx(0.2)
 
 
 def test_an_encoder_metric_of_the_users_own_becomes_a_row(encoder, image):
@@ -228,7 +228,7 @@ def test_an_encoder_metric_of_the_users_own_becomes_a_row(encoder, image):
         return {"importance": (explanation.importance * image.pixels.mean(0)).sum().item()}
 
     metric = EncoderMetric(name="brightness", better="neither", score=brightness)
-    tasks = [Task(image, Subject(0)), Task(rx.RepeatError("unreadable"), Subject(1))]
+    tasks = [Task(image, TaskTag(0)), Task(rx.RepeatError("unreadable"), TaskTag(1))]
     method = rx.Relax(masks=6)
     (first, measured), (second, failed) = EncoderScores.of(metric)(encoder, method, tasks, seed=2)
     expected = (method(encoder, image, seed=2).importance * image.pixels.mean(0)).sum().item()
@@ -244,6 +244,6 @@ def test_an_encoder_that_fails_makes_one_failed_row(name, image):
 
     encoder = rx.load_encoder(nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 4), NanCodes()))
     method = rx.Relax(masks=2)
-    ((_, measured),) = EncoderScores.of(METRICS[name])(encoder, method, [Task(image, Subject(0))], seed=0)
+    ((_, measured),) = EncoderScores.of(METRICS[name])(encoder, method, [Task(image, TaskTag(0))], seed=0)
     assert "NaN" in measured.failure
     assert not measured.scores

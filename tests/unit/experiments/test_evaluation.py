@@ -42,14 +42,14 @@ def test_the_main_table_comes_before_those_of_metrics_with_tables_of_their_own()
         "AUPR against cifar10+tap (U)",
         "FPR at 95 % against cifar10+tap (U)",
     ]
-    assert [label for _, label in main.cases] == ["repeat", "repeat, binary votes", "relax"]
+    assert [label for _, label in main.contents] == ["repeat", "repeat, binary votes", "relax"]
     assert [column.code_score for column in codes.columns] == list(CODE_SCORES)
-    assert [label for _, label in codes.cases] == ["codes"]
-    assert list(poison.cases)[:2] == [
+    assert [label for _, label in codes.contents] == ["codes"]
+    assert list(poison.contents)[:2] == [
         ("efficientnet_lite0", "repeat, importance"),
         ("efficientnet_lite0", "repeat, uncertainty"),
     ]
-    assert [case.map_name for case in poison.cases.values()] == 3 * ["importance", "uncertainty"]
+    assert [content.map_name for content in poison.contents.values()] == 3 * ["importance", "uncertainty"]
 
 
 def test_several_runs_add_a_column_to_each_column():

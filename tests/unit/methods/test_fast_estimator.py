@@ -55,7 +55,7 @@ def test_a_mask_of_a_block_is_distributed_as_an_independent_mask():
     assert (of_two_cells - 0.25).abs().max() < 5 * (0.1875 / 4000) ** 0.5
 
 
-def test_at_another_keep_the_masks_are_independent():
+def test_cells_are_kept_with_the_probability_that_is_given():
     grid = rx.Grid(cells=3, keep=0.3)
     kept = basis_of(grid).draw_blocks(seed=1, start=0, stop=200).grids
     assert abs(kept.mean().item() - 0.3) < 5 * (0.21 / kept.numel()) ** 0.5

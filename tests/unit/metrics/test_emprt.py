@@ -85,7 +85,7 @@ def test_a_constant_map_is_undefined(encoder, image):
     assert emprt(constant_if_trained, encoder, [image], seed=0).isnan().all()
 
 
-def test_wrong_input_is_refused(encoder, image):
+def test_wrong_input_of_emprt_is_refused(encoder, image):
     for call, message in (
         (lambda: emprt(SMALL, encoder, [], seed=0), "no images"),
         (lambda: emprt(lambda *_, seed: torch.ones(24, 20), encoder, [image], seed=0), "not an explanation"),

@@ -68,7 +68,7 @@ def test_the_score_of_an_image_is_the_area_of_its_curve(function, encoder, image
     assert score(method, encoder, image, seed=2) == {"importance": expected}
 
 
-def test_wrong_input_is_refused(encoder, image):
+def test_wrong_input_of_deletion_and_insertion_is_refused(encoder, image):
     for call, message in (
         (lambda: deletion(encoder, image, torch.ones(3, 3)), "a finite map"),
         (lambda: insertion(encoder, image, torch.full((24, 20), math.nan)), "a finite map"),

@@ -29,7 +29,7 @@ SQUARE[2:6, 2:6] = True
         ("pointing game", metrics.pointing_game(GOLDEN, SQUARE), 0.0),
     ],
 )
-def test_golden_values(name, value, expected):
+def test_metrics_equal_values_computed_by_hand(name, value, expected):
     assert value.item() == pytest.approx(expected, abs=1e-9)
 
 
@@ -111,7 +111,7 @@ def test_attribution_mass_is_undefined_for_a_map_without_positive_values():
         (lambda: metrics.histogram_entropy(torch.ones(4, 4), bins=0), "bins"),
     ],
 )
-def test_wrong_input_is_refused(call, message):
+def test_wrong_maps_and_segmentations_are_refused(call, message):
     with pytest.raises(rx.RepeatError, match=message):
         call()
 

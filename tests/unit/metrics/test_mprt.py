@@ -149,7 +149,7 @@ def test_a_method_without_uncertainty_has_a_score_of_importance_alone(image):
     assert set(METRICS["mprt"].score(rx.Saliency(), encoder, image, seed=0)) == {"importance"}
 
 
-def test_wrong_input_is_refused(encoder):
+def test_wrong_input_of_mprt_is_refused(encoder):
     for call, message in (
         (lambda: mprt(SMALL, encoder, [], seed=0), "no images"),
         (lambda: list(randomise_layer_by_layer(rx.load_encoder(nn.Flatten()))), "no layer that can be reset"),

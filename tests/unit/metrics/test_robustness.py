@@ -80,7 +80,7 @@ def test_the_score_of_an_image_is_the_functions_value(function, numbers, encoder
     assert score(SMALL, encoder, image, seed=4) == {"importance": expected}
 
 
-def test_wrong_input_is_refused(encoder, image, method):
+def test_wrong_options_of_robustness_are_refused(encoder, image, method):
     for call, message in (
         (lambda: local_lipschitz(method, encoder, image, draws=0, seed=0), "draws"),
         (lambda: local_lipschitz(method, encoder, image, deviation=0.0, seed=0), "size of the noise"),

@@ -73,6 +73,6 @@ def holm(raw):
         (lambda: compare_with_baseline({"a": torch.ones(2), "b": torch.ones(3)}, baseline="a"), "same images only"),
     ],
 )
-def test_wrong_input_is_refused(call, message):
+def test_scores_that_cannot_be_summarised_or_compared_are_refused(call, message):
     with pytest.raises(rx.RepeatError, match=message):
         call()

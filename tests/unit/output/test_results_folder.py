@@ -58,7 +58,7 @@ def test_whole_results_are_not_made_again(results, photos):
     first = list(results.fill(photos[:2]))
     with metering() as meter:
         again = list(results.fill(photos))
-    assert [outcome.before for outcome in again] == [True, True, False]
+    assert [outcome.already_done for outcome in again] == [True, True, False]
     assert meter.calls == 257
     assert [outcome.record for outcome in again[:2]] == [json.loads(json.dumps(outcome.record)) for outcome in first]
 
@@ -71,10 +71,10 @@ def test_damaged_results_are_made_again(results, photos, part, damage):
     damage(getattr(before.files, part))
     with metering() as meter:
         outcomes = list(results.fill(photos))
-    assert [outcome.before for outcome in outcomes] == [True, False, True]
+    assert [outcome.already_done for outcome in outcomes] == [True, False, True]
     assert meter.calls == 257
     assert getattr(outcomes[1].files, part).name in outcomes[1].flaw
-    assert [outcome.before for outcome in results.fill(photos)] == [True, True, True]
+    assert [outcome.already_done for outcome in results.fill(photos)] == [True, True, True]
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_results_of_which_nothing_can_be_read_are_made_again_with_any_settings(r
     cut(0.5)(before.files.maps)
     cut(0.5)(before.files.provenance)
     (outcome,) = replace(results, seed=4).fill(photos[:1])
-    assert (outcome.record["seed"], outcome.before) == (4, False)
+    assert (outcome.record["seed"], outcome.already_done) == (4, False)
 
 
 OTHER_SETTINGS = {
@@ -138,7 +138,7 @@ def test_another_number_of_copies_per_batch_is_no_other_setting(results, photos)
     list(results.fill(photos[:1]))
     other_batches = replace(METHOD, base=replace(METHOD.base, chunk=7))
     (outcome,) = replace(results, method=other_batches).fill(photos[:1])
-    assert outcome.before
+    assert outcome.already_done
 
 
 @pytest.mark.parametrize("order", [[1], [1, 0]], ids=["another image", "another image first"])
@@ -155,7 +155,7 @@ def test_results_of_a_method_without_uncertainty_are_kept_and_whole(results, pho
     saliency = replace(results, method=rx.Saliency())
     (outcome,) = saliency.fill(photos[:1])
     assert outcome.files.explanation().uncertainty is None
-    assert [again.before for again in saliency.fill(photos[:1])] == [True]
+    assert [again.already_done for again in saliency.fill(photos[:1])] == [True]
 
 
 @pytest.mark.slow

@@ -155,9 +155,9 @@ def motivation(request: FigureRequest) -> RelaxBesideRepeat:
         ("a", "the score varies most", relax),
         ("b", "the repeats disagree most", repeat),
     ):
-        uncertainty = explanation.known_uncertainty
+        uncertainty = explanation.required_uncertainty
         row, column = divmod(int(uncertainty.argmax()), uncertainty.shape[1])
-        spread, share = relax.known_uncertainty[row, column].item(), repeat.vote_share[row, column].item()
+        spread, share = relax.required_uncertainty[row, column].item(), repeat.vote_share[row, column].item()
         votes = f"called important by {100 * share:.0f} % of the repeats"
         marks.append(MarkedPixel(letter, row, column, f"{reason}: RELAX's uncertainty {spread:.2g}, {votes}"))
     return RelaxBesideRepeat(relax, repeat, tuple(marks), request.source)

@@ -12,9 +12,15 @@ from repeat_xai.experiments.measures import EncoderScores
 from repeat_xai.experiments.paper.presets import PRESETS, Preset
 from repeat_xai.experiments.paper.printed_figures import PaperFigure
 from repeat_xai.experiments.paper.printed_tables import PaperTable, TableBlock
-from repeat_xai.experiments.row_scores import Case
+from repeat_xai.experiments.row_scores import LineContent
 from repeat_xai.experiments.settings import EncoderSpec, Setting
-from repeat_xai.experiments.table import Sheet, cases_of, expect_distinct_labels, lines_of_methods, one_line_per_map
+from repeat_xai.experiments.table import (
+    Sheet,
+    expect_distinct_labels,
+    line_contents,
+    lines_of_methods,
+    one_line_per_map,
+)
 from repeat_xai.experiments.worker import Worker
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
@@ -126,14 +132,14 @@ class Reproduction:
         methods = {_label(name, method): method for name, method in named}
         first_method = next(iter(methods.values()))
         base = Setting(dataset=block.dataset, method=first_method, protocol="paper", seed=self.seed)
-        cases = cases_of(base, specs, lines_of_methods(methods))
-        others = {s.dataset for column in block.columns for s in column.settings(Case(base))}
+        contents = line_contents(base, specs, lines_of_methods(methods))
+        others = {s.dataset for column in block.columns for s in column.settings(LineContent(base))}
         poisons = [other for other in sorted(others - {block.dataset}) if "+" in other]
         return Sheet(
             name="-".join([table.name, block.dataset, *(poison.partition("+")[2] for poison in poisons)]),
             title=f"{table.title}, {', '.join(poisons) or block.dataset} ({table.where})",
             notes=tuple(note for note in (block.note,) if note),
-            cases=one_line_per_map(cases) if block.both_maps else cases,
+            contents=one_line_per_map(contents) if block.both_maps else contents,
             columns=[self._column(column) for column in block.columns],
             printed={
                 (encoder, name.removeprefix("once:")): values

@@ -85,7 +85,7 @@ NAMED = (
     SetMetric(
         name="codes",
         better="higher",
-        description="how well codes alone separate images of another dataset: AUROC of " + ", ".join(CODE_SCORES),
+        description="out-of-distribution detection by codes alone: AUROC of " + ", ".join(CODE_SCORES),
     ),
 )
 

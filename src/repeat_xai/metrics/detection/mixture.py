@@ -1,10 +1,10 @@
-"""Mixture of two normal distributions, which separates two kinds of image by one score each, without labels.
+"""Mixture of two normal distributions, which separates two groups of images by one score each, without labels.
 
     P(unknown | s) = w₂ N(s; μ₂, σ₂) / (w₁ N(s; μ₁, σ₁) + w₂ N(s; μ₂, σ₂))            μ₁ ≤ μ₂
 
-The component with the higher mean is that of unknown images, whose uncertainty is larger. Whether there are two kinds
-at all is judged by the Bayesian information criterion against a single normal distribution. A kind must have several
-different scores, because a distribution that shrinks onto a single score fits it as closely as one likes.
+The component with the higher mean is taken for that of unknown images, whose uncertainty is larger. Whether there are
+two groups at all is judged by the Bayesian information criterion against a single normal distribution. A group must
+have several different scores, because a distribution that shrinks onto a single score fits it as closely as one likes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 FEWEST_IMAGES = 4
-"""The fewest images of a kind, and the fewest in all, that say something about a distribution."""
+"""The fewest images of a group, and the fewest in all, that say something about a distribution."""
 STARTS = 10
 """Random starts of the fit, of which the best is kept."""
 STRONG_EVIDENCE = 10.0
@@ -42,21 +42,22 @@ class Mixture:
     gain: float
     """By how much the criterion prefers two components to one; below zero where one suffices."""
     fewer: int
-    """Number of different scores of the smaller kind."""
+    """Number of different scores in the smaller group."""
 
     @property
     def separates(self) -> bool:
-        """Whether there is strong evidence of two kinds of image."""
+        """Whether there is strong evidence of two groups of images."""
         return self.gain > STRONG_EVIDENCE and self.fewer >= FEWEST_IMAGES
 
     @property
     def statement(self) -> str:
         """The conclusion in a sentence."""
         if self.separates:
-            return f"two kinds of image: {self.weights[1]:.0%} lie in the component of higher uncertainty"
-        if self.gain > STRONG_EVIDENCE:
-            return f"images that stand apart: {self.fewer}, too few to be a kind of their own"
-        return "no two kinds of image: one normal distribution describes the scores about as well as two"
+            return f"the scores form two groups: {self.weights[1]:.0%} of them are in the one with higher uncertainty"
+        if self.gain > STRONG_EVIDENCE and self.fewer:
+            scores = "1 distinct score lies" if self.fewer == 1 else f"{self.fewer} distinct scores lie"
+            return f"{scores} apart from the rest, too few to count as a group"
+        return "the scores form one group"
 
     @property
     def threshold(self) -> float | None:

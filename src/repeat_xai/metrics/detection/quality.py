@@ -163,7 +163,8 @@ NAMED = (
     SetMetric(
         name="ood",
         better="higher",
-        description="how well uncertainty separates images of another dataset: AUROC, AUPR and FPR at 95 %",
+        description="out-of-distribution detection by uncertainty: AUROC, AUPR (average precision), and the "
+        "false positive rate where 95 % of the other images are found",
         section="out-of-distribution detection, tables 2, 4; appendix table 4",
     ),
 )

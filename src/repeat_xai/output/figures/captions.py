@@ -9,9 +9,6 @@ from typing import Any
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.types import Explanation, Photo
 
-TITLES: dict[str, str] = {type(method).__name__: method.title for method in METHODS.values()}
-"""Titles of methods by the names of their classes; a method that is not here is called by its class."""
-
 
 def title(explanation: Explanation) -> str:
     """Return the title of the method, such as `REPEAT` or `REPEAT over Kernel SHAP`."""
@@ -68,4 +65,15 @@ def method_title(method: dict[str, Any] | str) -> str:
     if isinstance(method, dict) and method.get("moment") == "variance":
         return "VarGrad"
     target = " to a reference" if isinstance(method, dict) and method.get("reference") else ""
-    return TITLES.get(name, name) + target
+    return title_of_class(name) + target
+
+
+def title_of_class(name: str) -> str:
+    """Return the title of the registered method whose class has this name; without one, the name of the class.
+
+    Methods are looked up at every call, because users may register theirs at any time, and with or without a title.
+    """
+    for method in METHODS.values():
+        if type(method).__name__ == name:
+            return str(getattr(method, "title", name))
+    return name

@@ -33,7 +33,9 @@ def importance_scale(explanation: Explanation) -> tuple[str, tuple[float, float]
 
 def uncertainty_limits(explanation: Explanation) -> tuple[float, float]:
     """Return limits for uncertainty: those of the variance of votes, or the map's own range."""
-    return VOTE_VARIANCE_LIMITS if explanation.vote_share is not None else robust_limits(explanation.known_uncertainty)
+    return (
+        VOTE_VARIANCE_LIMITS if explanation.vote_share is not None else robust_limits(explanation.required_uncertainty)
+    )
 
 
 def robust_limits(values: Tensor) -> tuple[float, float]:
@@ -88,7 +90,7 @@ def draw_importance(axes: Axes, explanation: Explanation) -> ScalarMappable:
 def draw_uncertainty(axes: Axes, explanation: Explanation) -> ScalarMappable:
     """Draw the uncertainty: that of votes from 0 to ¼, any other over its own range."""
     limits = uncertainty_limits(explanation)
-    return draw_map(axes, explanation.photo, explanation.known_uncertainty, UNCERTAINTY, limits)
+    return draw_map(axes, explanation.photo, explanation.required_uncertainty, UNCERTAINTY, limits)
 
 
 def draw_verdict(axes: Axes, photo: Photo, verdict: Tensor) -> ScalarMappable:

@@ -45,7 +45,7 @@ class ImageEntry:
     files: Sequence[ResultFiles]
     uncertainty: float | None = None
     """The image's score; None stands for the mean over the first method's map."""
-    unknown: float | None = None
+    in_higher_group: float | None = None
     """Probability that the image belongs to the more uncertain of two groups."""
     facts: Sequence[str] = ()
     comparison: Path | None = None
@@ -68,7 +68,7 @@ class ImageEntry:
             summary=verdict_summary(explanation, level),
             uncertainty=score,
             uncertainty_limit=limit,
-            unknown=self.unknown,
+            in_higher_group=self.in_higher_group,
         )
 
     def content(self, saved: Sequence[SavedExplanation], folder: Path, *, max_side: int) -> Content:

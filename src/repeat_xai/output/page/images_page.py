@@ -72,16 +72,17 @@ def write_screen_page(
     If there is nothing to show, no page is written and None is returned.
     """
     names = image_names([score.image for score in ranked.scores])
-    rows = enumerate(zip(names, ranked.scores, ranked.unknown, ranked.below, strict=True), start=1)
+    shares = map(_shares, ranked.in_higher_group, ranked.share_of_reference_below)
+    lines = enumerate(zip(names, ranked.scores, ranked.in_higher_group, shares, strict=True), start=1)
     entries = [
         ImageEntry(
             name=name,
             files=[score.files],
             uncertainty=score.uncertainty,
-            unknown=unknown,
-            facts=[f"rank {rank} of {len(names)}", f"uncertainty {score.uncertainty:#.4g}", *_shares(unknown, below)],
+            in_higher_group=in_higher_group,
+            facts=[f"rank {rank} of {len(names)}", f"uncertainty {score.uncertainty:#.4g}", *facts],
         )
-        for rank, (name, score, unknown, below) in rows
+        for rank, (name, score, in_higher_group, facts) in lines
     ]
     if not entries:
         return None
@@ -148,10 +149,10 @@ def _lead(images: int, example: Sequence[SavedExplanation]) -> str:
     return " · ".join((count, methods, f"seed\u00a0{example[0].record['seed']}"))
 
 
-def _shares(unknown: float | None, below: float | None) -> list[str]:
+def _shares(in_higher_group: float | None, share_below: float | None) -> list[str]:
     """Return what is known of a ranked image beside its score."""
-    facts = [] if unknown is None else [f"probability unknown {unknown:.3f}"]
-    return facts if below is None else [*facts, f"more uncertain than {below:.0%} of the reference"]
+    facts = [] if in_higher_group is None else [f"probability of the more uncertain group {in_higher_group:.3f}"]
+    return facts if share_below is None else [*facts, f"more uncertain than {share_below:.0%} of the reference images"]
 
 
 def _failed_images(failed: Sequence[tuple[Path, RepeatError]], folder: Path) -> list[FailedImage]:

@@ -49,7 +49,7 @@ class Card:
     """The image's uncertainty in one number; None if the method gives none."""
     uncertainty_limit: float | None = None
     """The largest value that this number can have; None if it is not known."""
-    unknown: float | None = None
+    in_higher_group: float | None = None
     """Probability that the image belongs to the more uncertain of two groups."""
 
 

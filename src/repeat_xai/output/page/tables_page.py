@@ -13,7 +13,7 @@ from repeat_xai.files.atomic import writing
 from repeat_xai.output.page.file_names import file_name, paths_in, without_folders, without_paths
 from repeat_xai.output.page.images_page import INDEX, expect_replaceable_page
 from repeat_xai.output.page.template import fill_template
-from repeat_xai.output.results_folder import Printed
+from repeat_xai.output.results_folder import FigureFiles
 from repeat_xai.output.tables import FORMATS, laid_out, number
 
 MAX_LISTED_FIGURES = 24
@@ -40,7 +40,7 @@ class FailedRow(NamedTuple):
 
 def write_tables_page(
     tables: Sequence[NamedTable],
-    figures: Sequence[Printed],
+    figures: Sequence[FigureFiles],
     folder: Path,
     *,
     title: str,

@@ -26,7 +26,7 @@ from repeat_xai.output.paper_figures.motivation_figure import relax_beside_repea
 from repeat_xai.output.paper_figures.overview_figure import repeat_steps
 from repeat_xai.output.paper_figures.score_figures import ood_histograms, poison_histograms, similarity_histogram
 from repeat_xai.output.paper_figures.threshold_figure import cut_map
-from repeat_xai.output.results_folder import Printed, is_there, print_out
+from repeat_xai.output.results_folder import FigureFiles, is_up_to_date, write_figure_files
 
 __all__ = ["draw_figure", "write_figure"]
 
@@ -47,7 +47,7 @@ draw_figure.register(MaskedSimilarities, similarity_histogram)
 draw_figure.register(PoisonScores, poison_histograms)
 
 
-def write_figure(request: FigureRequest, folder: Path) -> Printed:
+def write_figure(request: FigureRequest, folder: Path) -> FigureFiles:
     """Write a figure of the paper as PNG and PDF, unless the folder holds it already.
 
     A figure of single images is drawn again only if something that it depends on has changed. A figure of scores is
@@ -57,7 +57,7 @@ def write_figure(request: FigureRequest, folder: Path) -> Printed:
     choose("figure", figure.name, FIGURE_DATA)
     title = f"{figure.title} ({figure.where}), {request.encoder_spec.label}"
     picture = folder / f"{figure.name}-{request.encoder_spec.label}.png"
-    printed = Printed(picture, picture.with_suffix(".pdf"), title)
-    if not figure.scored and is_there(printed, request.key):
-        return printed
-    return print_out(draw_figure(FIGURE_DATA[figure.name](request)), picture, title=title, key=request.key)
+    files = FigureFiles(picture, picture.with_suffix(".pdf"), title)
+    if not figure.scored and is_up_to_date(files, request.key):
+        return files
+    return write_figure_files(draw_figure(FIGURE_DATA[figure.name](request)), picture, title=title, key=request.key)

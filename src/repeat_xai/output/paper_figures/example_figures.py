@@ -84,7 +84,7 @@ def poisoned_pair(pair: PoisonedPair) -> Figure:
     votes = pair.poisoned.vote_share is not None
     for left, drawn, values, limits in (
         (lefts[1], importance, pair.poisoned.importance, VOTE_SHARE_LIMITS),
-        (lefts[2], uncertainty, pair.poisoned.known_uncertainty, VOTE_VARIANCE_LIMITS),
+        (lefts[2], uncertainty, pair.poisoned.required_uncertainty, VOTE_VARIANCE_LIMITS),
     ):
         place = (left, top - PAIR_GAP + 0.05, width)
         canvas.colour_bar(drawn, values, place, list(limits) if votes else None)

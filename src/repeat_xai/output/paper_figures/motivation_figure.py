@@ -53,7 +53,7 @@ def relax_beside_repeat(data: RelaxBesideRepeat) -> Figure:
         votes = explanation.vote_share is not None
         maps = (
             ("importance", draw_importance, explanation.importance, VOTE_SHARE_LIMITS),
-            ("uncertainty", draw_uncertainty, explanation.known_uncertainty, VOTE_VARIANCE_LIMITS),
+            ("uncertainty", draw_uncertainty, explanation.required_uncertainty, VOTE_VARIANCE_LIMITS),
         )
         for name, draw, values, limits in maps:
             axes = canvas.axes(left, top, width, height)

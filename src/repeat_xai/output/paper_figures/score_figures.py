@@ -9,7 +9,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import MaxNLocator
 
 from repeat_xai.experiments.paper.figure_data import MaskedSimilarities, OodScores, PoisonScores
-from repeat_xai.output.figures.captions import TITLES
+from repeat_xai.output.figures.captions import title_of_class
 from repeat_xai.output.figures.curves import LINES, STYLES, draw_histograms, histograms_by_method, similarities
 from repeat_xai.output.figures.figure_files import SilentFigure
 from repeat_xai.output.paper_figures.canvas import COLUMN_WIDTH, FULL_WIDTH, GREY, HEADING, LABEL, SMALL, note_text
@@ -17,9 +17,7 @@ from repeat_xai.output.paper_figures.canvas import COLUMN_WIDTH, FULL_WIDTH, GRE
 
 def ood_histograms(data: OodScores) -> Figure:
     """Draw the uncertainty of both datasets' images by every method, with its AUROC in the title."""
-    panels = {
-        f"{TITLES.get(method.method, method.method)}\nAUROC {method.area:.2f}": method.scores for method in data.methods
-    }
+    panels = {f"{title_of_class(method.method)}\nAUROC {method.area:.2f}": method.scores for method in data.methods}
     figure = histograms_by_method(panels, name="mean uncertainty of an image")
     return _set_in_paper_type(figure, note_text(data.source.encoder, data.source.budget), width=FULL_WIDTH)
 

@@ -127,7 +127,7 @@ def test_missing_datasets_are_recorded_and_the_rest_can_be_run(root):
         ("poison-histograms", TINY),
         ("poisoned-example", TINY),
     ]
-    assert [sheet.name for sheet in sheets if sheet.cases] == ["poison-cifar10-separable"]
+    assert [sheet.name for sheet in sheets if sheet.contents] == ["poison-cifar10-separable"]
     assert len(sheets) == sum(len(table.blocks) for table in TABLES.values())
     assert len({sheet.name for sheet in sheets}) == len(sheets)
 
@@ -145,8 +145,8 @@ def test_an_encoder_that_cannot_be_randomised_is_missing_only_from_tables_that_n
         for name in ("sanity", "complexity")
     ]
     sanity, complexity = Reproduction(encoder_specs=(TINY,), only_these=True).sheets(tables, available)
-    assert not sanity.cases
-    assert {encoder for encoder, _ in complexity.cases} == {TINY.label}
+    assert not sanity.contents
+    assert {encoder for encoder, _ in complexity.contents} == {TINY.label}
     assert available.missing == [(TINY.label, "it has no weights to randomise", ("sanity",))]
 
 

@@ -59,6 +59,6 @@ def test_density_is_that_of_a_normal_distribution():
         (lambda: mahalanobis(torch.full((5, 3), math.nan)), "NaN or infinite"),
     ],
 )
-def test_wrong_input_is_refused(call, message):
+def test_codes_that_cannot_be_scored_are_refused(call, message):
     with pytest.raises(rx.RepeatError, match=message):
         call()

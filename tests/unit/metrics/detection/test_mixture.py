@@ -1,4 +1,4 @@
-"""The mixture of two normal distributions: recovered parameters, and when it separates two kinds of image."""
+"""The mixture of two normal distributions: recovered parameters, and when it separates two groups of images."""
 
 import math
 
@@ -44,7 +44,7 @@ def test_the_scale_of_scores_does_not_matter():
 
 def test_scores_of_one_kind_are_not_separated():
     assert sum(mixture(normal(100, seed=seed)).separates for seed in range(20)) == 0
-    assert mixture(normal(100)).statement.startswith("no two kinds")
+    assert mixture(normal(100)).statement == "the scores form one group"
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_a_single_outlier_is_not_a_kind():
     result = mixture(torch.cat((normal(9) * 1e-3, torch.ones(1))))
     assert result.gain > 10
     assert not result.separates
-    assert result.statement == "images that stand apart: 1, too few to be a kind of their own"
+    assert result.statement == "1 distinct score lies apart from the rest, too few to count as a group"
     assert sum(mixture(normal(10, seed=seed)).separates for seed in range(40)) == 0
     copies = mixture(torch.cat((normal(20), normal(20)[0].expand(4))))
     assert (copies.gain > 10, copies.fewer, copies.separates) == (True, 1, False)
@@ -84,6 +84,6 @@ def test_any_scores_have_a_defined_mixture(values):
         (lambda: mixture(torch.tensor([1.0, 2.0, 3.0, math.nan])), "NaN or infinite"),
     ],
 )
-def test_wrong_input_is_refused(call, message):
+def test_scores_that_no_mixture_can_be_fitted_to_are_refused(call, message):
     with pytest.raises(rx.RepeatError, match=message):
         call()

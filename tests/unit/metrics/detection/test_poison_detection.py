@@ -89,6 +89,6 @@ def test_equal_scores_give_chance():
         (lambda: detect_poison(torch.ones(9), torch.ones(9), share=0.5, draws=0, seed=0), "draws must be"),
     ],
 )
-def test_wrong_input_is_refused(call, message):
+def test_wrong_input_of_poison_detection_is_refused(call, message):
     with pytest.raises(rx.RepeatError, match=message):
         call()

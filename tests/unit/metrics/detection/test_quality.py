@@ -96,6 +96,6 @@ def test_the_interval_of_separated_sets_has_no_width():
         (lambda: roc(torch.ones(0), torch.ones(3)), "both known and unknown"),
     ],
 )
-def test_wrong_input_is_refused(call, message):
+def test_scores_that_cannot_be_judged_are_refused(call, message):
     with pytest.raises(rx.RepeatError, match=message):
         call()

@@ -53,7 +53,7 @@ def test_the_mixture_is_drawn_over_the_sum_of_all_datasets(groups):
 def test_a_mixture_that_does_not_separate_is_not_drawn(groups):
     split = detection.mixture(groups["known"])
     assert not figures.histograms(groups, split).axes[0].lines
-    assert "no two kinds" in figures.histograms(groups, split).get_suptitle()
+    assert "one group" in figures.histograms(groups, split).get_suptitle()
 
 
 @pytest.mark.slow

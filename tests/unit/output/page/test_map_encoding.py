@@ -48,7 +48,7 @@ def test_verdicts_are_exact():
     np.testing.assert_array_equal(decoded(encoded(verdict)), verdict.numpy())
 
 
-def test_a_constant_map_and_a_map_without_any_number():
+def test_a_constant_and_an_all_nan_map_are_decoded_as_they_were():
     assert (decoded(encoded(torch.full((3, 4), 0.25))) == 0.25).all()
     assert np.isnan(decoded(encoded(torch.full((3, 4), torch.nan)))).all()
 

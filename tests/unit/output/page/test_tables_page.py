@@ -10,7 +10,7 @@ from results import run_of
 
 from repeat_xai.errors import OutputError
 from repeat_xai.output.page import FailedRow, write_tables_page
-from repeat_xai.output.results_folder import print_out
+from repeat_xai.output.results_folder import write_figure_files
 from repeat_xai.output.tables import comma_separated
 
 
@@ -60,7 +60,7 @@ def test_a_name_that_holds_a_script_is_shown_as_text(tmp_path):
     tables, _ = run_of(tmp_path)
     odd = "<script>alert(1)</script>"
     lines = {("net", odd): next(iter(tables[0].table.lines.values()))}
-    figure = print_out(Figure(), tmp_path / "a.png", title=odd)
+    figure = write_figure_files(Figure(), tmp_path / "a.png", title=odd)
     named = tables[0]._replace(table=replace(tables[0].table, title=odd, notes=(odd,), lines=lines))
     text = write_tables_page([named], [figure], tmp_path, title=odd, missing=[odd], about={"name": odd}).read_text()
     assert odd not in text

@@ -18,7 +18,7 @@ function sortedCards() {
     given: () => 0,
     name: (a, b) => a.dataset.name.localeCompare(b.dataset.name, undefined, { numeric: true }),
     uncertainty: score("uncertainty"), // cards without a score stand last in both directions
-    unknown: score("unknown"),
+    probability: score("probability"),
   }[key];
   return [...cards].sort((a, b) => direction * compare(a, b) || number(a) - number(b));
 }
@@ -33,17 +33,17 @@ function reaches(card, name, slider) {
 function updateGallery() {
   const text = filters.elements.name.value.trim().toLowerCase();
   const uncertainty = filters.elements["least-uncertainty"];
-  const unknown = filters.elements["least-unknown"];
+  const probability = filters.elements["least-probability"];
   for (const card of cards) {
     card.hidden =
       !card.dataset.name.toLowerCase().includes(text) ||
       !reaches(card, "uncertainty", uncertainty) ||
-      !reaches(card, "unknown", unknown);
+      !reaches(card, "probability", probability);
   }
   document.getElementById("cards").replaceChildren(...sortedCards());
   const shown = cards.filter((card) => !card.hidden).length;
   document.getElementById("count").textContent = `${shown} of ${cards.length} images`;
-  for (const slider of [uncertainty, unknown]) {
+  for (const slider of [uncertainty, probability]) {
     if (slider) slider.parentElement.querySelector("output").textContent = Number(slider.value).toPrecision(3);
   }
 }
