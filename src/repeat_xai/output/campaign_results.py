@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from repeat_xai.data.open_dataset import dataset_name
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.detection_columns import DetectionColumn
@@ -56,7 +57,7 @@ def _detection_figures(
     for label, case in cases.items():
         known, unknown = (scores[scores.isfinite()] for scores in column.scores(case, rows_of))
         if len(known) and len(unknown):
-            groups[label] = {case.setting.dataset: known, column.against: unknown}
+            groups[label] = {dataset_name(case.setting.dataset): known, dataset_name(column.against): unknown}
             curves[label] = roc(known, unknown)
             try:
                 mixtures[label] = mixture(torch.cat((known, unknown)), seed=case.setting.seed)
