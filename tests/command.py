@@ -11,8 +11,8 @@ SMALL = ["--encoder", "torchvision:squeezenet1_1", "--weights", "random", "--siz
 """An untrained encoder, whose code hardly changes when parts of a photo are hidden: the command warns of that."""
 IMAGE_WARNING = re.compile(
     r"repeat-xai: (?P<image>.+): "
-    r"(?P<warning>hiding parts hardly changes the code \(by \d+\.\d%\), so its maps say little"
-    r"|nearly a single colour, so its maps show the masks more than the photo)"
+    r"(?P<warning>(Hiding parts of the photo changes the code by \S+\s% on average; )?"
+    r"(that is very little|[Tt]he photo is nearly a single colour).*)"
 )
 """A line about an image that was explained although its maps say little."""
 
@@ -30,7 +30,7 @@ def without_image_warnings(errors):
     return "".join(line for line in errors.splitlines(keepends=True) if not IMAGE_WARNING.fullmatch(line.rstrip("\n")))
 
 
-def warned_images(errors, warning="hardly changes the code"):
+def warned_images(errors, warning="very little"):
     """Return the images of which the lines on standard error warn, in order."""
     matches = [IMAGE_WARNING.fullmatch(line) for line in errors.splitlines()]
     return [match["image"] for match in matches if match and warning in match["warning"]]

@@ -72,6 +72,16 @@ MISTAKES = [
     ("small(encoder, image, seed=None)", "ConfigurationError", "seed"),
     ("rx.Saliency()(encoder, image, seed=-1)", "ConfigurationError", "seed"),
     ("rx.Spread()(encoder, image, seed='0')", "ConfigurationError", "seed"),
+    # The short way to explain
+    ("rx.explain(encoder, pixels, method=rx.Relax)", "ConfigurationError", "method"),
+    ("rx.explain(encoder, pixels, method='relax')", "ConfigurationError", "method"),
+    ("rx.explain_many(encoder, [pixels], method=rx.Relax)", "ConfigurationError", "method"),
+    ("rx.explain(encoder, image, method=small, protocol='nonsense')", "ConfigurationError", "protocol"),
+    ("rx.explain_many(encoder, [image], method=small, protocol='nonsense')", "ConfigurationError", "protocol"),
+    ("rx.explain(encoder, [pixels[None], pixels[None]], method=small)", "ImageError", "batches"),
+    ("list(rx.explain_many(encoder, [(pixels[None], pixels[None])], method=small))", "ImageError", "batches"),
+    ("rx.explain_many(encoder, pixels, method=small)", "ImageError", "use explain"),
+    ("rx.explain_many(encoder, np.zeros((32, 32, 3), np.uint8), method=small)", "ImageError", "use explain"),
     # RELAX
     ("rx.Relax(masks=6.0)", "ConfigurationError", "masks"),
     ("rx.Relax(chunk=0)", "ConfigurationError", "chunk"),

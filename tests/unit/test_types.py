@@ -88,6 +88,8 @@ CYCLE.append(CYCLE)
         ({"uncertainty": torch.full((2, 2), torch.nan)}, "uncertainty"),
         ({"vote_share": torch.full((2, 2), 1.1)}, "share of votes"),
         ({"provenance": {}}, "method"),
+        ({"provenance": NAMED | {"ran": 5}}, "ran"),
+        ({"provenance": NAMED | {"photo": 5}}, "photo"),
         ({"provenance": NAMED | {"more": object()}}, "not JSON serializable"),
         ({"provenance": NAMED | {"more": CYCLE}}, "Circular reference"),
     ],

@@ -34,7 +34,11 @@ class Job:
     def __init__(self, requests: Sequence[JobRequest], photo: ChosenPhoto, encoders: EncoderCache) -> None:
         self.requests, self.photo, self.encoders = tuple(requests), photo, encoders
         self.state, self._state_changed = JobState(), threading.Condition()
-        self._cancelled, self.started = threading.Event(), False
+        self._cancelled, self._claimed = threading.Event(), threading.Lock()
+
+    def claim(self) -> bool:
+        """Return True to the first caller alone, who may run the job, however many ask at once."""
+        return self._claimed.acquire(blocking=False)
 
     def cancel(self) -> None:
         """Stop the job before its next batch of masked copies, or in a batch that runs in ONNX Runtime."""
@@ -43,7 +47,6 @@ class Job:
 
     def states(self) -> Iterator[JobState]:
         """Start the job and yield its state whenever it has changed, until the job ends."""
-        self.started = True
         AbandonableThread(self._work).start()
         yield (state := self.state)
         while state.end is None:

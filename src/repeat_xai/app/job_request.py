@@ -8,15 +8,17 @@ from typing import Literal, NamedTuple, final
 
 from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.methods.base import Method
-from repeat_xai.methods.method_names import METHODS, MethodSettings, stochastic_bases
+from repeat_xai.methods.method_names import METHODS, MethodSettings, parse, stochastic_bases
 from repeat_xai.methods.provenance import configuration
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Estimator, Repeat
 from repeat_xai.output.figures.captions import method_title
 from repeat_xai.seeds import expect_seed
 
-METHOD_NAMES = (*METHODS, *(f"repeat:{base}" for base in stochastic_bases()))
-"""Every method on offer: each registered one, and REPEAT over each further base."""
+
+def offered_methods() -> list[str]:
+    """Return the names of all methods on offer: each registered one, and REPEAT over each further base."""
+    return [*METHODS, *(f"repeat:{base}" for base in stochastic_bases())]
 
 
 @final
@@ -70,15 +72,14 @@ def used_settings(methods: Iterable[str], estimator: str) -> UsedSettings:
     >>> used_settings({"repeat"}, "exact")
     UsedSettings(estimator=True, budget=False, masks=True, repeats=True, passes=False)
     """
-    names = set(methods)
-    repeat_over_relax = "repeat" in names
-    with_passes = any(name not in ("repeat", "relax") and not name.startswith("repeat:") for name in names)
+    names = [parse(name) for name in methods]
+    repeat_over_relax = parse("repeat") in names
     return UsedSettings(
         estimator=repeat_over_relax,
         budget=repeat_over_relax and estimator == "fast",
-        masks=repeat_over_relax or "relax" in names,
-        repeats=any(name.partition(":")[0] == "repeat" for name in names),
-        passes=with_passes,
+        masks=any(name.base in ("repeat", "relax") for name in names),
+        repeats=any("repeat" in (name.base, name.wrapper) for name in names),
+        passes=any(name.base not in ("repeat", "relax") and not name.wrapper for name in names),
     )
 
 
@@ -88,6 +89,6 @@ def method_label(name: str) -> str:
     >>> method_label("repeat"), method_label("vargrad"), method_label("repeat:kernel_shap")
     ('REPEAT', 'VarGrad', 'REPEAT over Kernel SHAP')
     """
-    outer, _, base = name.rpartition(":")
+    base, wrapper, _ = parse(name)
     label = method_title(configuration(METHODS[base]))
-    return f"{method_label(outer)} over {label}" if outer else label
+    return f"{method_label(wrapper)} over {label}" if wrapper else label

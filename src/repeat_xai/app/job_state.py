@@ -33,5 +33,5 @@ def progress_text(method: Method, calls: int) -> str:
     """
     if method.calls is None:
         return f"{calls:,} encoder calls"
-    is_open_ended = isinstance(method, Repeat) and method.is_fast and method.budget == "auto"
-    return f"{calls:,} of {'at most ' if is_open_ended else ''}{max(calls, method.calls):,} encoder calls"
+    is_limit = isinstance(method, Repeat) and method.finds_budget
+    return f"{calls:,} of {'at most ' if is_limit else ''}{max(calls, method.calls):,} encoder calls"

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from repeat_xai.app import markup
-from repeat_xai.app.job_request import METHOD_NAMES, JobSettings, method_label
+from repeat_xai.app.job_request import JobSettings, method_label, offered_methods
 from repeat_xai.data.image_files import SAMPLES
 
 Component = Any
@@ -100,7 +100,7 @@ def _draw_form(encoders: Sequence[str], *, allow_other_encoders: bool, size: int
     import gradio as gr
 
     defaults = JobSettings()
-    methods = [(method_label(name), name) for name in METHOD_NAMES]
+    methods = [(method_label(name), name) for name in offered_methods()]
 
     def number(label: str, value: int, name: str, *, info: str, visible: bool = True) -> Component:
         return gr.Number(

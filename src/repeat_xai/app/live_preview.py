@@ -45,7 +45,8 @@ def explain_with_previews(
     `on_calls` is called with the number of encoder calls so far, and may end the work by raising an exception. The
     explanation is the same, bit for bit, as without previews.
     """
-    calls, similarity = 0, torch.zeros(0, dtype=torch.float64)
+    calls, measured_count = 0, 0
+    similarities: list[Tensor] = []
     sizes = preview_sizes(method)
     next_size = next(sizes, None)
 
@@ -55,9 +56,14 @@ def explain_with_previews(
         on_calls(calls)
 
     def add_similarities(measured: Tensor) -> None:
-        nonlocal similarity, next_size
-        similarity = torch.cat((similarity, measured.cpu()))
-        if next_size is not None and len(similarity) >= next_size:
+        nonlocal measured_count, next_size
+        if next_size is None:  # no further preview follows, so nothing is copied from the device
+            return
+        similarities.append(measured)
+        measured_count += len(measured)
+        if measured_count >= next_size:
+            similarity = torch.cat([part.cpu().double() for part in similarities])
+            similarities[:] = [similarity]
             with suppress(RepeatError):  # the method itself reports what is wrong
                 on_preview(preview(method, encoder, image, similarity[:next_size], seed=seed))
             next_size = next(sizes, None)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, cast, final, get_args
 from repeat_xai.app.encoder_cache import EncoderCache
 from repeat_xai.app.job import Job
 from repeat_xai.app.job_pages import result_pages, save_files
-from repeat_xai.app.job_request import METHOD_NAMES, JobRequest, JobSettings
+from repeat_xai.app.job_request import JobRequest, JobSettings, offered_methods
 from repeat_xai.app.job_state import JobState
 from repeat_xai.app.photos import ChosenPhoto, read_photo, sample_photo
 from repeat_xai.app.sessions import Sessions
@@ -121,7 +121,7 @@ class RequestHandler:
     def job_updates(self, key: str) -> Iterator[JobUpdate]:
         """Run the job of a page and yield updates until it ends. A job that was started already is not run again."""
         session = self.sessions.find(key)
-        if session is None or session.job is None or session.job_folder is None or session.job.started:
+        if session is None or session.job is None or session.job_folder is None or not session.job.claim():
             return
         job, folder = session.job, session.job_folder
         written = job.state.explanations
@@ -149,7 +149,7 @@ class RequestHandler:
         """Return the one request, or two to be compared, that the form stands for. Refuse values that make no sense."""
         choose("estimator", form.estimator, get_args(Estimator))
         for method in (form.method, form.other_method or form.method):
-            choose("method", method, METHOD_NAMES)
+            choose("method", method, offered_methods())
         for name, smallest in (("masks", 1), ("repeats", 1), ("passes", 2), ("budget", 0), ("size", 0)):
             value = getattr(form, name)
             if value is not None or name not in ("budget", "size"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from repeat_xai.app.job_request import JobRequest, JobSettings
+from repeat_xai.app.job_request import JobRequest, JobSettings, used_settings
 from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.methods.repeat import Repeat
 
@@ -58,21 +58,22 @@ def _encoder_specs(requests: Sequence[JobRequest]) -> list[EncoderSpec]:
 
 
 def _options(spec: EncoderSpec, requests: Sequence[JobRequest], device: str) -> Iterator[str]:
-    """Yield the command's options, without those that have their default."""
+    """Yield the command's options, without those that have their default or that no method uses."""
     settings, defaults = requests[0].settings, JobSettings()
     methods = ",".join(request.method for request in requests)
     explainers = [request.explainer for request in requests]
     has_budget = any(isinstance(explainer, Repeat) and explainer.is_fast for explainer in explainers)
+    used = used_settings((request.method for request in requests), settings.estimator)
     options = [
         ("--encoder", spec.name, "efficientnet_lite0"),
         ("--weights", spec.weights, None),
         ("--size", spec.size, None),
         ("--method", methods, "repeat"),
-        ("--estimator", settings.estimator, defaults.estimator),
+        ("--estimator", settings.estimator if used.estimator else defaults.estimator, defaults.estimator),
         ("--budget", settings.budget if has_budget else defaults.budget, defaults.budget),
-        ("--masks", settings.masks, defaults.masks),
-        ("--repeats", settings.repeats, defaults.repeats),
-        ("--passes", settings.passes, defaults.passes),
+        ("--masks", settings.masks if used.masks else defaults.masks, defaults.masks),
+        ("--repeats", settings.repeats if used.repeats else defaults.repeats, defaults.repeats),
+        ("--passes", settings.passes if used.passes else defaults.passes, defaults.passes),
         ("--seed", requests[0].seed, 0),
         ("--device", device, "auto"),
     ]

@@ -25,6 +25,7 @@ from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.evaluation import Evaluation
 from repeat_xai.experiments.executors.executor import Placement
+from repeat_xai.experiments.measures import metrics_with_draws
 from repeat_xai.experiments.settings import EncoderSpec
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_store import RowStore
@@ -107,7 +108,7 @@ def evaluate(
             rich_help_panel=ADVANCED,
         ),
     ] = 1,
-    draws: options.Draws = 200,
+    draws: options.DrawsOption = 200,
     aggregate: options.Aggregate = "mean",
     protocol: options.Protocol = "encoder",
     size: options.Size = None,
@@ -165,7 +166,7 @@ def evaluate(
     store = RowStore(rows or out / "rows")
     campaign = Campaign(sheets=evaluation.sheets, images=images, seed=seed, store=store, worker=worker)
     budget = f"{repeats} repeats, {masks} masks, {estimator}; {passes} passes of other methods."
-    if {"local_lipschitz", "max_sensitivity"} & set(evaluation.metrics):
+    if metrics_with_draws() & set(evaluation.metrics):
         budget += f" {draws} disturbances of an image for robustness."
     significance = f"* differs from {baseline}: Wilcoxon's signed-rank test, Holm's correction, p < 0.05."
     with interruptible():

@@ -34,11 +34,12 @@ def _methods_with(option: str, last: str = "or") -> str:
 
 
 def explain(
+    context: options.Context,
     images: Annotated[
         list[Path], typer.Argument(metavar="IMAGE", readable=False, help="Image files, or folders of images.")
     ],
     *,
-    encoder: options.Encoder = "efficientnet_lite0",
+    encoder: options.EncoderOption = "efficientnet_lite0",
     weights: options.Weights = None,
     method: Annotated[
         str,
@@ -252,6 +253,7 @@ def explain(
         repeat=repeat, relax=relax, options=base_options, by=PERTURBATIONS[perturbation], passes=passes
     )
     methods = settings.methods(names)
+    settings.expect_used(names, options.given(context))
     folders = [
         ResultsFolder(
             folder=out if len(methods) == 1 else out / name.replace(":", "-"),

@@ -22,10 +22,10 @@ from repeat_xai.errors import ConfigurationError, RepeatError, in_one_line
 from repeat_xai.files.atomic import remove_old_drafts
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
+from repeat_xai.output.figures.captions import rounding
 from repeat_xai.output.page import expect_replaceable_page, write_explain_page
 from repeat_xai.output.results_folder import ImageOutcome, ResultsFolder, compare, expect_same_methods
 from repeat_xai.types import Explanation
-from repeat_xai.types.explanation import LITTLE_CONTRAST, LITTLE_MOVEMENT
 
 JsonLine = Callable[[ImageOutcome], dict[str, Any]]
 """A function that returns what `--json` prints for an image that was explained."""
@@ -133,7 +133,7 @@ class ExpectedCalls:
     @property
     def total(self) -> float | None:
         """Calls of this run, done and to come; None where nothing is known yet, as before an automatic budget ends."""
-        automatic = isinstance(self.method, Repeat) and self.method.is_fast and self.method.budget == "auto"
+        automatic = isinstance(self.method, Repeat) and self.method.finds_budget
         per_image = self.calls / self.explained if self.explained else None if automatic else self.method.calls
         return None if per_image is None else float(self.calls + per_image * self.images)
 
@@ -152,6 +152,8 @@ def explain_json(outcome: ImageOutcome) -> dict[str, Any]:
         "mean_uncertainty": None if uncertainty is None else uncertainty.double().mean().item(),
         "share_decided": share_decided(explanation, outcome.record["level"]),
         "code_movement": explanation.code_movement,
+        "is_of_flat_photo": explanation.is_of_flat_photo,
+        "budget": outcome.record.get("budget", {}).get("masks"),
     }
 
 
@@ -177,13 +179,10 @@ def _print_outcome(progress: Progress, outcome: ImageOutcome, *, json_line: Json
     elif json_line is not None and files is not None:
         _print(progress, json.dumps(json_line(outcome)))
     elif files is not None:
-        cost = f"{record['encoder_calls']:,} encoder calls, {record['seconds']:.1f} s"
+        cost = f"{record['encoder_calls']:,} encoder calls{rounding(record)}, {record['seconds']:.1f} s"
         _print(progress, in_one_line(f"{path}: {files.panel} ({'already done' if outcome.already_done else cost})"))
-    movement, contrast = record.get("ran", {}).get("code_movement"), record.get("photo", {}).get("contrast")
-    if contrast is not None and contrast < LITTLE_CONTRAST and not outcome.already_done:
-        _warn(progress, f"{name}: nearly a single colour, so its maps show the masks more than the photo")
-    elif movement is not None and movement < LITTLE_MOVEMENT and not outcome.already_done:
-        _warn(progress, f"{name}: hiding parts hardly changes the code (by {movement:.1%}), so its maps say little")
+    if outcome.warning:
+        _warn(progress, f"{name}: {outcome.warning}")
 
 
 def _warn(progress: Progress, text: str) -> None:

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
 
+from repeat_xai.cli.options import listed
 from repeat_xai.data.known_datasets import DATASETS
 from repeat_xai.encoders.load_encoder import names as encoder_names
+from repeat_xai.engine.kernels import KERNELS
 from repeat_xai.experiments.executors.executor_names import EXECUTORS
 from repeat_xai.methods.method_names import METHODS
+from repeat_xai.methods.thresholds import THRESHOLDS
 from repeat_xai.metrics import KINDS, METRICS
-
-
-class ListedKind(StrEnum):
-    """The kinds of names that can be listed."""
-
-    encoders = "encoders"
-    methods = "methods"
-    metrics = "metrics"
-    datasets = "datasets"
-    executors = "executors"
-
-
-def list_names(kind: Annotated[ListedKind, typer.Argument(metavar="KIND", help="The kind of names to list.")]) -> None:
-    """List names that the other commands take, each with a description."""
-    known = {
-        ListedKind.encoders: encoder_names,
-        ListedKind.methods: methods,
-        ListedKind.metrics: metrics,
-        ListedKind.datasets: datasets,
-        ListedKind.executors: executors,
-    }
-    for line in known[kind]():
-        typer.echo(line)
 
 
 def methods() -> list[str]:
@@ -79,6 +59,12 @@ def executors() -> list[str]:
     return [f"{name:<20}{entry.description}" for name, entry in EXECUTORS.items()]
 
 
+def with_first_sentences(registry: Mapping[str, object]) -> list[str]:
+    """Return a line for each name with the first sentence of its docstring."""
+    sentences = {name: (entry.__doc__ or "").strip().partition("\n")[0] for name, entry in registry.items()}
+    return [f"{name:<20}{sentence.removesuffix('.')}" for name, sentence in sentences.items()]
+
+
 NOTES = (
     "The column calls shows the encoder calls of one run on an image of 224×224 pixels, with default options. For",
     "repeat, that is the maximum: usually it takes a few hundred, and about two thousand for transformers. Methods",
@@ -88,3 +74,24 @@ NOTES = (
     "A name may also be repeat:NAME, which is REPEAT over that stochastic method instead of RELAX; once:NAME, one run",
     "of that method, without uncertainty; or repeat:OPTION=VALUE, REPEAT with another threshold, repeats or votes.",
 )
+
+LISTED: dict[str, Callable[[], list[str]]] = {
+    "encoders": encoder_names,
+    "methods": methods,
+    "metrics": metrics,
+    "datasets": datasets,
+    "thresholds": lambda: with_first_sentences(THRESHOLDS),
+    "kernels": lambda: with_first_sentences(KERNELS),
+    "executors": executors,
+}
+"""The kinds of names that can be listed, each with a function that returns its lines."""
+
+
+def list_names(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"The kind of names to list: {listed(LISTED)}.")],
+) -> None:
+    """List names that the other commands take, each with a description."""
+    if kind not in LISTED:
+        raise typer.BadParameter(f"{kind!r} is not one of {', '.join(map(repr, LISTED))}", param_hint="KIND")
+    for line in LISTED[kind]():
+        typer.echo(line)

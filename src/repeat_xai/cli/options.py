@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from repeat_xai.data.content_keys import Check
 from repeat_xai.data.images import ImageProtocol
 from repeat_xai.encoders.huggingface_model import MODEL_POOLS
+from repeat_xai.experiments.measures import metrics_with_draws
 from repeat_xai.methods.repeat import Estimator
 from repeat_xai.metrics.detection import AGGREGATES
+
+if TYPE_CHECKING:
+    from typer import Context as Context
+else:
+    Context = typer.Context.__base__
+    """The class of the contexts that commands are given. Typer's own name is that of a subclass, which none has."""
 
 WHAT, HOW, BUDGET, OUTPUT, WHERE, ADVANCED = (
     "What to explain",
@@ -22,6 +29,12 @@ WHAT, HOW, BUDGET, OUTPUT, WHERE, ADVANCED = (
     "Where to run it",
     "Advanced",
 )
+
+
+def given(context: Context) -> list[str]:
+    """Return the names of the options that were given on the command line, in their order in the help."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
 def listed(names: Iterable[str], last: str = "or") -> str:
@@ -34,7 +47,7 @@ def listed(names: Iterable[str], last: str = "or") -> str:
     return f"{', '.join(others)} {last} {end}" if others else end
 
 
-Encoder = Annotated[
+EncoderOption = Annotated[
     str,
     typer.Option(
         help="The encoder, a network that turns an image into a vector, its code: efficientnet_lite0 (which comes with "
@@ -136,11 +149,11 @@ Aggregate = Annotated[
         rich_help_panel=ADVANCED,
     ),
 ]
-Draws = Annotated[
+DrawsOption = Annotated[
     int,
     typer.Option(
         min=1,
-        help="Number of disturbed copies of each image for the metrics local_lipschitz and max_sensitivity.",
+        help=f"Number of disturbed copies of each image for the metrics {listed(sorted(metrics_with_draws()), 'and')}.",
         rich_help_panel=ADVANCED,
     ),
 ]

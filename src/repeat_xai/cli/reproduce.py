@@ -110,7 +110,7 @@ def reproduce(
             rich_help_panel=ADVANCED,
         ),
     ] = None,
-    draws: options.Draws = 200,
+    draws: options.DrawsOption = 200,
     download: options.Download = False,
     check: options.CheckImages = "time",
     executor: ExecutorOption = "local",

@@ -40,7 +40,8 @@ def make_rows_with_progress(campaign: Campaign, executor: Executor) -> int:
                 if not first_rows:
                     _print_cost(estimate_cost(probed, concurrency=executor.concurrency))
     if failed:
-        typer.echo(f"repeat-xai: {failed:,} rows failed; run the same command again to try them again", err=True)
+        rows, them = ("row", "it") if failed == 1 else ("rows", "them")
+        typer.echo(f"repeat-xai: {failed:,} {rows} failed; run the same command again to try {them} again", err=True)
     vanished = _rows(campaign.missing_work()) - failed
     if vanished > 0:
         line = f"{vanished:,} rows or their maps are gone from {campaign.store.url} since they were made"

@@ -46,7 +46,7 @@ def screen(
             rich_help_panel=WHAT,
         ),
     ] = None,
-    encoder: options.Encoder = "efficientnet_lite0",
+    encoder: options.EncoderOption = "efficientnet_lite0",
     weights: options.Weights = None,
     seed: options.Seed = 0,
     masks: options.Masks = 1000,

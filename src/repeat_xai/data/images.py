@@ -54,7 +54,8 @@ def load_image(
             cropped and normalised.
         protocol: `"encoder"` preprocesses a photo as the encoder was trained. `"paper"` squeezes every photo to 224×224
             pixels without a crop, as the paper does, and normalises it as the encoder was trained.
-        name: Name of the image in results and errors, by default its path. It does not influence the maps.
+        name: Name of the image in results and errors, by default its path, `image` or `tensor`. It does not influence
+            the maps.
 
     Returns:
         The pixels for the encoder, with the photo that they were made from.
@@ -68,7 +69,7 @@ def load_image(
     if isinstance(source, Tensor):
         if protocol == "paper":
             raise ConfigurationError("the paper's protocol is for photos; a tensor is preprocessed already")
-        return _from_tensor(source, encoder.preprocessing)
+        return _from_tensor(source, encoder.preprocessing, name or "tensor")
     if isinstance(source, str | Path):
         name = name or str(source)
         picture, digest = decode_file(Path(source), name)
@@ -133,7 +134,7 @@ def _from_array(name: str, array: np.ndarray) -> PIL.Image.Image:
     return PIL.Image.fromarray(np.round(array * 255).astype(np.uint8))
 
 
-def _from_tensor(pixels: Tensor, preprocessing: Preprocessing) -> Image:
+def _from_tensor(pixels: Tensor, preprocessing: Preprocessing, name: str) -> Image:
     """Return an Image with these pixels, and a picture of them to draw maps on."""
     if pixels.ndim != 3 or not pixels.is_floating_point():
         raise ImageError(
@@ -144,12 +145,12 @@ def _from_tensor(pixels: Tensor, preprocessing: Preprocessing) -> Image:
         raise ImageError("the tensor has NaN or infinite pixels; repair or fill them first")
     pixels = pixels.detach().to("cpu", torch.float32).contiguous()
     height, width = pixels.shape[1:]
-    expect_large_enough("tensor", width, height)
+    expect_large_enough(name, width, height)
     mean, std = (torch.tensor(v)[:, None, None] for v in (preprocessing.mean, preprocessing.std))
     colours = (pixels * std + mean).clamp(0, 1) if len(mean) == len(pixels) else _stretch(pixels)
     colours = colours if len(colours) == 3 else colours.mean(0, keepdim=True).expand(3, -1, -1)
     photo = Photo(
-        name="tensor",
+        name=name,
         picture=(colours * 255).round().to(torch.uint8).permute(1, 2, 0).contiguous().numpy(),
         size=(height, width),
         box=(0.0, 0.0, float(width), float(height)),

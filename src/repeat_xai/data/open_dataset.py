@@ -38,6 +38,16 @@ def dataset_title(name: str) -> str:
     return f"{DATASETS[clean].title} under {Path(file).stem}" if clean in DATASETS and file else Path(name).name
 
 
+def dataset_name(name: str) -> str:
+    """Return the name of a dataset in tables and figures, which show no folders of the machine that made them.
+
+    >>> dataset_name("voc"), dataset_name("cifar10+/poisons/mine.npz"), dataset_name("/photos/cats")
+    ('voc', 'cifar10+mine.npz', 'cats')
+    """
+    clean, plus, file = name.partition("+")
+    return f"{clean}{plus}{Path(file).name}" if clean in DATASETS else Path(name).name or name
+
+
 def _open(name: str, *, root: Path, download: bool, stamped: bool) -> Dataset:
     clean, _, file = name.partition("+")
     opener: OpenDataset

@@ -117,7 +117,7 @@ def load_encoder(
         raise ConfigurationError(f"an encoder is made from a name or an nn.Module, not from {type(source).__name__}")
     if name is not None:
         raise ConfigurationError("a named encoder has its own name; give a module to choose another")
-    if source.startswith("onnx:"):
+    if source.startswith("onnx:") and source != "onnx:":
         if weights is not None:
             raise ConfigurationError("an ONNX file has its own weights")
         if precision != "auto" or runtime not in ("auto", "onnxruntime") or device not in ("auto", "cpu"):
@@ -188,7 +188,7 @@ def _named(
 def _advice(source: str) -> str:
     """Return the names nearest to an unknown one, whether or not it names a library, or else the forms of a name."""
     by_spelling = defaultdict(list)
-    for name in names():
+    for name in () if source.endswith(":") else names():
         by_spelling[name if ":" in source else name.rpartition(":")[2]].append(name)
     near = [name for spelling in nearest(source, by_spelling) for name in by_spelling[spelling]]
     if near:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, final
 import torch
 from torch import Tensor
 
+from repeat_xai.data.open_dataset import dataset_name
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.experiments.columns import MAP_SIGNS, OVER_IMAGES, UNDEFINED
 from repeat_xai.experiments.measures import Codes
@@ -44,7 +45,7 @@ class DetectionColumn:
 
     @property
     def title(self) -> str:
-        return f"{CRITERIA[self.criterion][0]} against {self.against} ({MAP_SIGNS[self.map_name]})"
+        return f"{CRITERIA[self.criterion][0]} against {dataset_name(self.against)} ({MAP_SIGNS[self.map_name]})"
 
     @property
     def better(self) -> Direction:
@@ -89,7 +90,7 @@ class CodeDetectionColumn:
 
     @property
     def title(self) -> str:
-        return f"AUROC against {self.against} (codes, {self.code_score})"
+        return f"AUROC against {dataset_name(self.against)} (codes, {self.code_score})"
 
     def settings(self, content: LineContent) -> tuple[Setting, ...]:
         """Return the settings of the codes of both datasets."""

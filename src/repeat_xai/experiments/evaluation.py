@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import final
 
 from repeat_xai.data.images import ImageProtocol
+from repeat_xai.data.open_dataset import dataset_name
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.experiments.columns import Column, EmprtColumn, MeanColumn, RunsColumn, can_judge, encoder_columns
 from repeat_xai.experiments.detection_columns import (
@@ -93,6 +94,8 @@ class Evaluation:
                 raise ConfigurationError(f"{name} randomises weights, which an ONNX file does not allow; leave one out")
             if not any(can_judge(name, method) for method in self.methods.values()):
                 raise ConfigurationError(f"{name} judges votes, and none of the methods casts any; add REPEAT")
+            if isinstance(metric, SetMetric) and name not in COLUMNS.keys() | SHEETS.keys():
+                raise ConfigurationError(f"{name} compares sets of images, but has no columns; add them to COLUMNS")
 
     @property
     def base_setting(self) -> Setting:
@@ -111,7 +114,7 @@ class Evaluation:
             return sheets
         main = Sheet(
             name="evaluation",
-            title=f"Methods on {self.dataset}",
+            title=f"Methods on {dataset_name(self.dataset)}",
             contents=line_contents(self.base_setting, self.encoder_specs, lines_of_methods(self.methods)),
             columns=columns,
             baseline=self.baseline,
@@ -142,7 +145,7 @@ def _ood_columns(evaluation: Evaluation) -> list[Column]:
 
 def _codes_sheets(evaluation: Evaluation) -> list[Sheet]:
     """Return the table of detection by codes alone, without any explanation."""
-    base, dataset = evaluation.base_setting, evaluation.dataset
+    base, dataset = evaluation.base_setting, dataset_name(evaluation.dataset)
     # the label is the same for all methods, because none of them runs
     lines = lines_of_methods({"codes": base.method})[:1]
     sheet = Sheet(
@@ -162,7 +165,7 @@ def _poison_sheets(evaluation: Evaluation) -> list[Sheet]:
     return [
         Sheet(
             name=f"poison-{Path(other.partition('+')[2]).stem}",
-            title=f"AUROC of the mixture against {other}, by share of poisoned images",
+            title=f"AUROC of the mixture against {dataset_name(other)}, by share of poisoned images",
             contents=one_line_per_map(contents),
             columns=[PoisonColumn(against=other, share=share) for share in SHARES],
         )

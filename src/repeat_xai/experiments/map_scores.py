@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import torch
 
 from repeat_xai.errors import ConfigurationError
-from repeat_xai.experiments.measures import Measured, TaskTag, measured_without_image
+from repeat_xai.experiments.measures import ImageTag, Measured, measured_without_image
 from repeat_xai.methods.base import Method
 from repeat_xai.metrics import map_metrics
 from repeat_xai.metrics.detection import AGGREGATES
@@ -32,7 +32,7 @@ class MapScores:
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[TaskTag, Measured]]:
+    ) -> Iterator[tuple[ImageTag, Measured]]:
         for answer in method.answers(encoder, tasks, seed=seed):
             subject, result = answer.task.tag, answer.result
             if isinstance(result, Explanation):

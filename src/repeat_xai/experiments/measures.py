@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 
 from repeat_xai.encoders.calls import metering
 from repeat_xai.errors import RepeatError
 from repeat_xai.methods.base import Method
-from repeat_xai.metrics import EncoderMetric, EncoderScore
+from repeat_xai.metrics import METRICS, EncoderMetric, EncoderScore
 from repeat_xai.types import Encoder, Explanation, Image, Task
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Measured:
     """The explanation whose maps were scored, so that the maps can be stored."""
 
 
-class TaskTag(NamedTuple):
+class ImageTag(NamedTuple):
     """The tag of a task: the image's number in its dataset, and what is known about the image."""
 
     number: int
@@ -60,12 +60,12 @@ class Measure(Protocol):
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[TaskTag, Measured]]:
-        """Yield the subject and the numbers of each task, in order."""
+    ) -> Iterator[tuple[ImageTag, Measured]]:
+        """Yield the tag and the numbers of each task, in order."""
         ...
 
 
-def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) -> Iterator[tuple[TaskTag, Measured]]:
+def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) -> Iterator[tuple[ImageTag, Measured]]:
     """Yield the numbers of tasks that are measured one after the other, with a failure for each image that fails."""
     for task in tasks:
         if isinstance(task.image, Image):
@@ -77,12 +77,12 @@ def measure_each(tasks: Iterable[Task], measure: Callable[[Image], Measured]) ->
             yield task.tag, measured_without_image(task.tag, task.image)
 
 
-def measured_without_image(subject: TaskTag, error: RepeatError | None) -> Measured:
-    """Return the numbers of a subject without an image: why it failed, or the numbers that are known already."""
+def measured_without_image(tag: ImageTag, error: RepeatError | None) -> Measured:
+    """Return the numbers of a task without an image: why it failed, or the numbers that are known already."""
     if error is not None:
         return Measured(failure=str(error))
-    assert subject.measured is not None
-    return subject.measured
+    assert tag.measured is not None
+    return tag.measured
 
 
 @final
@@ -94,7 +94,7 @@ class Codes:
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[TaskTag, Measured]]:
+    ) -> Iterator[tuple[ImageTag, Measured]]:
         del method, seed
 
         def measure(image: Image) -> Measured:
@@ -127,14 +127,12 @@ class EncoderScores:
 
     def with_draws(self, draws: int) -> EncoderScores:
         """Return the measure with another number of draws, if the metric has draws."""
-        score = self.score
-        if is_dataclass(score) and not isinstance(score, type) and "draws" in {field.name for field in fields(score)}:
-            return replace(self, score=replace(score, draws=draws))
-        return self
+        score: Any = self.score
+        return replace(self, score=replace(score, draws=draws)) if _has_draws(score) else self
 
     def __call__(
         self, encoder: Encoder, method: Method, tasks: Iterable[Task], *, seed: int
-    ) -> Iterator[tuple[TaskTag, Measured]]:
+    ) -> Iterator[tuple[ImageTag, Measured]]:
         def measure(image: Image) -> Measured:
             with metering() as meter:
                 values = self.score(method, encoder, image, seed=seed)
@@ -142,3 +140,12 @@ class EncoderScores:
             return Measured(scores=scores, calls=meter.calls, seconds=meter.seconds)
 
         return measure_each(tasks, measure)
+
+
+def metrics_with_draws() -> set[str]:
+    """Return the names of the metrics whose number of draws can be chosen."""
+    return {name for name, metric in METRICS.items() if isinstance(metric, EncoderMetric) and _has_draws(metric.score)}
+
+
+def _has_draws(score: object) -> bool:
+    return is_dataclass(score) and any(field.name == "draws" for field in fields(score))

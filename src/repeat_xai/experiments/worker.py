@@ -16,7 +16,7 @@ from repeat_xai.data.images import load_image, segmentation_to_image
 from repeat_xai.data.open_dataset import open_dataset
 from repeat_xai.errors import ConfigurationError, OutputError, RepeatError
 from repeat_xai.experiments.map_scores import MapScores, score_maps
-from repeat_xai.experiments.measures import Measured, TaskTag
+from repeat_xai.experiments.measures import ImageTag, Measured
 from repeat_xai.experiments.settings import EncoderSpec, Setting, key_of
 from repeat_xai.experiments.store.map_store import MapStore
 from repeat_xai.experiments.store.row_schema import Row
@@ -94,9 +94,9 @@ class Worker:
         except ConfigurationError:
             raise
         except RepeatError as error:
-            return Task(error, TaskTag(number))
+            return Task(error, ImageTag(number))
         measured = self._scored_before(setting, key_of(description, dataset.keys[number]), segmentation)
-        return Task(None if measured is not None else image, TaskTag(number, segmentation, measured))
+        return Task(None if measured is not None else image, ImageTag(number, segmentation, measured))
 
     def _scored_before(self, setting: Setting, key: str, segmentation: Tensor | None) -> Measured | None:
         """Return the scores of the maps that an earlier run has stored for this row, if there are any."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import PIL.Image
 from torch import Tensor
 
 from repeat_xai.data.images import ImageProtocol, load_image
-from repeat_xai.errors import ImageError
+from repeat_xai.errors import ConfigurationError, ImageError, choose
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.types import Encoder, Explanation, Image
@@ -32,8 +32,10 @@ def explain(
             an `Image` made by `load_image`.
         method: The method that explains it.
         seed: The same seed gives the same maps.
-        protocol: `encoder` prepares photos as the encoder was trained, `paper` squeezes them to 224×224 pixels.
+        protocol: `encoder` prepares photos as the encoder was trained, `paper` squeezes them to 224×224 pixels. An
+            `Image` is prepared already.
     """
+    _expect_method(method, protocol)
     images = list(_images(encoder, picture, protocol))
     if len(images) != 1:
         raise ImageError(f"this is a batch of {len(images)} images; use explain_many")
@@ -62,6 +64,11 @@ def explain_many(
         raise ImageError(f"explain_many takes a list or loader of pictures, not {type(pictures).__name__}; use explain")
     if isinstance(pictures, dict):
         raise ImageError(f"explain_many cannot take a dict; give {ACCEPTED}, or a list of these")
+    if isinstance(pictures, np.ndarray | Tensor) and pictures.ndim not in (1, BATCH_DIMENSIONS):
+        raise ImageError(
+            f"explain_many takes a list of pictures or a batch [n, c, h, w], not {list(pictures.shape)}; use explain"
+        )
+    _expect_method(method, protocol)
     batches = [pictures] if _is_batch(pictures) else pictures
     return method.stream(
         encoder, _named(image for batch in batches for image in _images(encoder, batch, protocol)), seed=seed
@@ -71,6 +78,8 @@ def explain_many(
 def _images(encoder: Encoder, picture: Any, protocol: ImageProtocol) -> Iterator[Image]:
     """Yield the image of a picture, or the images of a batch, made ready for the encoder."""
     if isinstance(picture, tuple | list) and picture and _is_batch(picture[0]):  # images with labels, from a loader
+        if any(map(_is_batch, picture[1:])):
+            raise ImageError("these are several batches together; give the images of one of them")
         picture = picture[0]
     if isinstance(picture, Image):
         yield picture
@@ -81,6 +90,13 @@ def _images(encoder: Encoder, picture: Any, protocol: ImageProtocol) -> Iterator
         yield load_image(picture, encoder, protocol=protocol)
     else:
         raise ImageError(f"cannot explain {type(picture).__name__}; give {ACCEPTED}")
+
+
+def _expect_method(method: object, protocol: object) -> None:
+    """Refuse what cannot explain images, and a protocol that does not exist."""
+    if isinstance(method, type) or not (callable(method) and hasattr(method, "stream")):
+        raise ConfigurationError(f"method must be a method such as Repeat() or Spread(base=Saliency()), not {method!r}")
+    choose("protocol", protocol, get_args(ImageProtocol))
 
 
 def _is_batch(picture: object) -> bool:

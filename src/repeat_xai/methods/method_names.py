@@ -38,6 +38,12 @@ REPEAT_OPTIONS = {"threshold": str, "repeats": int, "votes": str}
 """Options that may be part of a name, as in `repeat:threshold=otsu`."""
 
 
+RELAX_OPTIONS = frozenset({"masks", "cells", "keep", "mask_style", "similarity", "chunk"})
+VOTE_OPTIONS = frozenset({"repeats", "threshold", "votes", "level"})
+SHARED_OPTIONS = RELAX_OPTIONS | VOTE_OPTIONS | {"estimator", "perturbation", "passes"}
+"""Options that several methods share: those of RELAX and its masks, of votes, of REPEAT over RELAX, and of passes."""
+
+
 class MethodName(NamedTuple):
     """The parts of a method's name."""
 
@@ -115,11 +121,30 @@ class MethodSettings:
                 f"{FEWEST_MASKS} masks or more; leave it out"
             )
 
+    def expect_used(self, names: Iterable[str], given: Iterable[str]) -> None:
+        """Refuse options of REPEAT, RELAX or the passes that were given although none of the methods uses them."""
+        names = list(names)
+        used = {option for name in names for option in _shared_options(self.method(name), parse(name).options)}
+        if unused := [option for option in given if option in SHARED_OPTIONS and option not in used]:
+            raise ConfigurationError(f"{' and '.join(unused)}: not an option of {', '.join(names)}")
+
     def _used(self, base: str) -> set[str]:
         """Return which of the given options a base has; RELAX and REPEAT have options of their own."""
         if base in ("repeat", "relax"):
             return set()
         return {field.name for field in fields(METHODS[base])} & self.options.given.keys()
+
+
+def _shared_options(method: Method, named: Iterable[str]) -> frozenset[str]:
+    """Return which of the shared options change the result of a method, except those that its name sets itself."""
+    if isinstance(method, Spread):
+        return frozenset({"perturbation", "passes"})
+    if isinstance(method, Relax):
+        return RELAX_OPTIONS
+    if not isinstance(method, Repeat):
+        return frozenset()
+    over_relax = RELAX_OPTIONS | {"estimator"} if isinstance(method.base, Relax) else frozenset()
+    return (VOTE_OPTIONS | over_relax) - frozenset(named)
 
 
 def parse(name: str) -> MethodName:

@@ -102,6 +102,11 @@ class Repeat:
         return self.estimator == "fast" and isinstance(self.base, Relax) and self.base.masks >= FEWEST_MASKS
 
     @property
+    def finds_budget(self) -> bool:
+        """Whether masks are added until the estimate is accurate, so that `calls` is only a limit."""
+        return self.is_fast and self.budget == "auto"
+
+    @property
     def calls(self) -> int | None:
         """Encoder calls for an image, at most; None where that is not known beforehand."""
         if isinstance(self.base, Relax):

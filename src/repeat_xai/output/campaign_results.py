@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from repeat_xai.data.open_dataset import dataset_name
 from repeat_xai.errors import ConfigurationError, shown
 from repeat_xai.experiments.campaign import Campaign
 from repeat_xai.experiments.detection_columns import DetectionColumn
@@ -62,7 +63,7 @@ def _detection_figures(
     for label, content in contents.items():
         known, unknown = (scores[scores.isfinite()] for scores in column.scores(content, rows_of))
         if len(known) and len(unknown):
-            groups[label] = {content.setting.dataset: known, column.against: unknown}
+            groups[label] = {dataset_name(content.setting.dataset): known, dataset_name(column.against): unknown}
             curves[label] = roc(known, unknown)
             try:
                 mixtures[label] = mixture(torch.cat((known, unknown)), seed=content.setting.seed)

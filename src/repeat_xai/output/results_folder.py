@@ -23,6 +23,7 @@ from repeat_xai.files.reading import open_regular
 from repeat_xai.methods.base import Method
 from repeat_xai.methods.provenance import configuration, settings
 from repeat_xai.output.figures import comparison, panel, save_figure
+from repeat_xai.output.figures.captions import movement
 from repeat_xai.output.image_results import ExistingResults, ResultFiles, is_users_own, read_picture, whole_results
 from repeat_xai.types import Encoder, Explanation, Task
 from repeat_xai.version import __version__
@@ -50,6 +51,8 @@ class ImageOutcome(NamedTuple):
     record: Mapping[str, Any] | None = None
     already_done: bool = False
     """Whether the files are those of an earlier run."""
+    warning: str = ""
+    """Why its maps say little about the photo, where it was explained in this run."""
     error: RepeatError | None = None
     flaw: str = ""
     """The file of an earlier run that was damaged or missing, so that the image was explained again."""
@@ -129,7 +132,8 @@ class ResultsFolder:
             _write(explanation, files, record)
         except RepeatError as error:
             return ImageOutcome(wanted.path, error=error)
-        return ImageOutcome(wanted.path, files, record, flaw=wanted.flaw)
+        note = movement(explanation)
+        return ImageOutcome(wanted.path, files, record, flaw=wanted.flaw, warning=str(note) if note.warning else "")
 
     def _existing(self, path: Path, digest: str) -> ExistingResults:
         """Return where this image's results go: under its own name, numbered where that is another image's."""

@@ -256,6 +256,9 @@ def _expect_valid_provenance(made: Mapping[str, Any]) -> None:
     base = method.get("base", "") if isinstance(method, Mapping) else ""
     if not (_named(method) and _named(made.get("encoder")) and (isinstance(base, str) or _named(base))):
         raise ValueError("its provenance does not name a method and an encoder")
+    for part in ("ran", "photo"):
+        if not isinstance(made.get(part, {}), Mapping):
+            raise ValueError(f"its provenance has no record under {part!r}")
     if "budget" in made and not (isinstance(made["budget"], Mapping) and "masks" in made["budget"]):
         raise ValueError("its provenance does not say how many masks were used")
 

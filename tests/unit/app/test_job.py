@@ -184,3 +184,9 @@ def test_warnings_of_this_package_reach_the_user_whose_job_raised_them(encoders,
             warnings.warn_explicit("outside a job", UserWarning, own_file, 1)
     assert last.notes == ("rounding decides votes",)
     assert [str(warning.message) for warning in others] == ["of another library", "outside a job"]
+
+
+def test_a_job_is_claimed_once(encoders):
+    job = job_of(encoders, request_for())
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(lambda _: job.claim(), range(8))) == 1

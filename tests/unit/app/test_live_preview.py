@@ -7,9 +7,13 @@ import torch
 from torch import nn
 
 import repeat_xai as rx
+from repeat_xai.app import live_preview
 from repeat_xai.app.live_preview import explain_with_previews, preview, preview_sizes, with_masks
 from repeat_xai.encoders.calls import metering
 from repeat_xai.errors import EncoderError
+from repeat_xai.methods.base import explain_image, explain_images
+from repeat_xai.methods.provenance import explanations
+from repeat_xai.types import Answer, Task
 
 RELAX = rx.Relax(masks=600, chunk=16)
 METHODS = {
@@ -159,3 +163,33 @@ def test_a_method_that_needs_gradients_is_given_a_copy_of_the_network(encoder, i
     run((METHODS | WITHOUT_PREVIEWS)[name], identified, image)
     assert (id(module) in module.run) == (name not in ("base", "spread"))
     assert len(module.run) == 1
+
+
+class OnDevice(torch.Tensor):
+    """Similarities that count how often they are copied to the host."""
+
+    copies = 0
+
+    def cpu(self):
+        OnDevice.copies += 1
+        return super().cpu()
+
+
+class Measuring:
+    """A method that measures the similarities of many batches."""
+
+    calls = None
+    __call__, stream = explain_image, explain_images
+
+    def answers(self, encoder, tasks, *, seed, progress):
+        for _ in range(100):
+            progress(torch.zeros(16, dtype=torch.float64).as_subclass(OnDevice))
+        return explanations(iter([Answer(task=Task(image=None), result=None)]), self, encoder, seed=seed)
+
+
+def test_similarities_are_not_copied_after_the_last_preview(encoder, image, monkeypatch):
+    monkeypatch.setattr(live_preview, "preview_sizes", lambda method: iter([32]))
+    monkeypatch.setattr(live_preview, "preview", lambda *given, seed: None)
+    with pytest.raises(AssertionError):  # the method explains nothing
+        run(Measuring(), encoder, image)
+    assert OnDevice.copies == 2

@@ -87,7 +87,7 @@ def test_a_bad_image_is_one_failure_and_is_tried_again(cats, evaluate, tmp_path)
     status, output = evaluate("--dataset", cats, "--methods", "relax")
     assert status == 1
     assert re.search(r"cats, 3\.png: the image is damaged or cut short", output.err)
-    assert "1 rows failed" in output.err
+    assert "1 row failed" in output.err
     row = numbers(tmp_path / "out/evaluation.csv")["relax", "complexity (I)"]
     assert (row["images"], row["undefined"]) == ("4", "1")
     (cats / "3.png").write_bytes(good)

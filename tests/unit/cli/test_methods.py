@@ -1,6 +1,7 @@
 """Tests of methods by name: they are listed, get their options, and are drawn side by side."""
 
 import json
+import re
 
 import numpy as np
 import PIL.Image
@@ -42,7 +43,8 @@ def test_metrics_are_listed(monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_runs_by_its_name(name, photo, monkeypatch, capsys):
-    few = FEW if "samples" in METHODS[name].__dataclass_fields__ else FEW[:-2]
+    few = {"repeat": FEW[:6], "relax": FEW[2:4]}.get(name, FEW[6:8])
+    few = [*few, *FEW[8:]] if "samples" in METHODS[name].__dataclass_fields__ else few
     status, output = explain(photo, monkeypatch, capsys, "--method", name, *few)
     assert (status, without_image_warnings(output.err)) == (0, "")
     explanation = rx.Explanation.load(photo.parent / "out" / "cat.npz")
@@ -195,3 +197,23 @@ def test_the_users_own_comparison_is_not_written_over(photo, monkeypatch, capsys
     assert status == 1
     assert "is not written over" in output.err
     assert own.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [
+        (["--method", "saliency", "--threshold", "mean"], "threshold"),
+        (["--method", "saliency", "--masks", 6, "--cells", 3], "cells"),
+        (["--method", "once:saliency", "--passes", 2], "passes"),
+        (["--method", "relax", "--votes", "binary"], "votes"),
+        (["--method", "repeat,relax", "--perturbation", "noise"], "perturbation"),
+        (["--method", "repeat:kernel_shap", "--estimator", "exact"], "estimator"),
+        (["--method", "repeat:threshold=otsu", "--threshold", "li"], "threshold"),
+    ],
+)
+def test_an_option_that_no_method_uses_is_refused(options, unused, photo, monkeypatch, capsys):
+    status, output = explain(photo, monkeypatch, capsys, *options)
+    assert (status, output.out) == (2, "")
+    names = options[1].replace(",", ", ")
+    assert re.fullmatch(rf"repeat-xai: .*{unused}: not an option of {names}\n", output.err)
+    assert not (photo.parent / "out").exists()

@@ -3,6 +3,9 @@
 import pytest
 from command import SMALL, run_here
 
+from repeat_xai.engine.kernels import KERNELS
+from repeat_xai.methods.thresholds import THRESHOLDS
+
 UNKNOWN = [
     (
         ["explain", "PHOTO", "--encoder", "torchvision:resnet51"],
@@ -37,3 +40,13 @@ def test_an_unknown_name_is_wrong_usage_and_the_nearest_name_is_given(
     assert "did you mean" in line
     assert nearest in line.split("did you mean")[1]
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("kind", "registry"), [("thresholds", THRESHOLDS), ("kernels", KERNELS)])
+def test_thresholds_and_kernels_are_listed_with_a_description(kind, registry, monkeypatch, capsys):
+    monkeypatch.setitem(registry, "mine", next(iter(registry.values())))
+    status, output = run_here(monkeypatch, capsys, "list", kind)
+    assert (status, output.err) == (0, "")
+    lines = [line.split(maxsplit=1) for line in output.out.splitlines()]
+    assert [name for name, _ in lines] == [*registry]
+    assert all(description for _, description in lines)

@@ -12,7 +12,7 @@ import repeat_xai as rx
 from repeat_xai.data.dataset import Dataset, Sample
 from repeat_xai.data.images import segmentation_to_image
 from repeat_xai.data.known_datasets import DATASETS
-from repeat_xai.data.open_dataset import dataset_title, open_dataset
+from repeat_xai.data.open_dataset import dataset_name, dataset_title, open_dataset
 from repeat_xai.errors import ConfigurationError
 
 
@@ -188,3 +188,12 @@ def test_a_segmentation_is_resized_and_cropped_as_its_photo(protocol, width, hei
 def test_a_segmentation_of_another_photo_is_refused(image):
     with pytest.raises(rx.RepeatError, match="not of a photo"):
         segmentation_to_image(np.zeros((3, 3), dtype=bool), image)
+
+
+def test_a_dataset_is_called_by_its_name_without_folders():
+    assert [dataset_name(name) for name in ("voc", "cifar10+tap", "/a/photos/", ".")] == [
+        "voc",
+        "cifar10+tap",
+        "photos",
+        ".",
+    ]

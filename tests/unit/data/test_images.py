@@ -236,3 +236,10 @@ def test_the_digest_depends_on_the_content_and_not_on_the_name(tmp_path):
         picture().save(tmp_path / name)
     first, second = (rx.load_image(tmp_path / name, ENCODER).photo.digest for name in ("a.png", "b.png"))
     assert first == second
+
+
+def test_an_image_of_any_source_has_the_name_that_is_given():
+    sources = [picture(), torch.zeros(3, 32, 32)]
+    assert [rx.load_image(source, ENCODER, name="mine").photo.name for source in sources] == ["mine", "mine"]
+    with pytest.raises(rx.RepeatError, match="mine"):
+        rx.load_image(torch.zeros(3, 4, 4), ENCODER, name="mine")

@@ -32,6 +32,8 @@ def test_loading_leaves_the_global_generator_as_it_was():
         ("timm:vit_smal_patch16_224", "timm:vit_small_patch16_224"),
         ("efficientnet_lite", "efficientnet_lite0"),
         ("keras:x", "torchvision:NAME"),
+        ("torchvision:", "torchvision:NAME"),
+        ("onnx:", "onnx:FILE"),
     ],
 )
 def test_an_unknown_name_is_wrong_usage_and_brings_the_nearest(name, near):

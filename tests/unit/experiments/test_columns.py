@@ -13,7 +13,7 @@ import repeat_xai as rx
 from repeat_xai.experiments.columns import UNDEFINED, EmprtColumn, MeanColumn, RunsColumn
 from repeat_xai.experiments.detection_columns import CodeDetectionColumn, DetectionColumn, PoisonColumn
 from repeat_xai.experiments.map_scores import MapScores, score_maps
-from repeat_xai.experiments.measures import Codes, EncoderScores, TaskTag
+from repeat_xai.experiments.measures import Codes, EncoderScores, ImageTag
 from repeat_xai.experiments.row_scores import LineContent
 from repeat_xai.experiments.settings import EncoderSpec, Setting
 from repeat_xai.metrics import METRICS, EncoderMetric, map_metrics
@@ -228,7 +228,7 @@ def test_an_encoder_metric_of_the_users_own_becomes_a_row(encoder, image):
         return {"importance": (explanation.importance * image.pixels.mean(0)).sum().item()}
 
     metric = EncoderMetric(name="brightness", better="neither", score=brightness)
-    tasks = [Task(image, TaskTag(0)), Task(rx.RepeatError("unreadable"), TaskTag(1))]
+    tasks = [Task(image, ImageTag(0)), Task(rx.RepeatError("unreadable"), ImageTag(1))]
     method = rx.Relax(masks=6)
     (first, measured), (second, failed) = EncoderScores.of(metric)(encoder, method, tasks, seed=2)
     expected = (method(encoder, image, seed=2).importance * image.pixels.mean(0)).sum().item()
@@ -244,6 +244,6 @@ def test_an_encoder_that_fails_makes_one_failed_row(name, image):
 
     encoder = rx.load_encoder(nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 4), NanCodes()))
     method = rx.Relax(masks=2)
-    ((_, measured),) = EncoderScores.of(METRICS[name])(encoder, method, [Task(image, TaskTag(0))], seed=0)
+    ((_, measured),) = EncoderScores.of(METRICS[name])(encoder, method, [Task(image, ImageTag(0))], seed=0)
     assert "NaN" in measured.failure
     assert not measured.scores

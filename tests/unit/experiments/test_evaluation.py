@@ -4,6 +4,8 @@ import pytest
 
 import repeat_xai as rx
 from repeat_xai.experiments.evaluation import Evaluation
+from repeat_xai.experiments.measures import metrics_with_draws
+from repeat_xai.metrics import METRICS, SetMetric
 from repeat_xai.metrics.detection import CODE_SCORES
 
 METHODS = {"repeat": rx.Repeat(), "relax": rx.Relax()}
@@ -62,3 +64,24 @@ def test_several_runs_add_a_column_to_each_column():
         "eMPRT (U), 3 runs",
     ]
     assert sorted({setting.seed for setting in sheet.settings}) == [0, 1, 2]
+
+
+def test_tables_show_no_folders_of_the_machine():
+    evaluation = Evaluation(
+        dataset="/home/ann/cats", against=("/home/ann/dogs",), methods=METHODS, metrics=("ood", "codes")
+    )
+    titles = [title for sheet in evaluation.sheets for title in (sheet.title, *(c.title for c in sheet.columns))]
+    assert not [title for title in titles if "/" in title]
+    assert titles[:2] == ["Methods on cats", "AUROC against dogs (U)"]
+
+
+def test_a_metric_of_sets_without_columns_is_refused(monkeypatch):
+    monkeypatch.setitem(METRICS, "distance", SetMetric(name="distance", better="higher"))
+    with pytest.raises(rx.errors.ConfigurationError, match="columns"):
+        Evaluation(dataset="voc", against=("eurosat",), methods=METHODS, metrics=("distance",))
+
+
+def test_the_metrics_with_draws_are_those_that_have_the_option(monkeypatch):
+    assert metrics_with_draws() == {"local_lipschitz", "max_sensitivity"}
+    monkeypatch.delitem(METRICS, "max_sensitivity")
+    assert metrics_with_draws() == {"local_lipschitz"}

@@ -2,7 +2,9 @@
 
 import os
 import signal
-from dataclasses import replace
+import warnings
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 from process_tree import alive, ended
@@ -13,7 +15,7 @@ from repeat_xai.errors import ConfigurationError, RepeatError
 from repeat_xai.experiments.executors import work_queue
 from repeat_xai.experiments.executors.executor import Executor, Local, Work
 from repeat_xai.experiments.executors.processes import Processes
-from repeat_xai.experiments.executors.work_queue import NumberedRow, WorkQueue, work_through
+from repeat_xai.experiments.executors.work_queue import NumberedRow, WorkBatch, WorkerWarning, WorkQueue, work_through
 from repeat_xai.experiments.settings import Setting
 from repeat_xai.methods.relax import Relax
 
@@ -184,3 +186,25 @@ def test_an_unexpected_error_of_a_worker_is_raised_with_its_traceback(worker, wo
 def test_invalid_options_are_refused(worker, options, words):
     with pytest.raises(ConfigurationError, match=words):
         Processes(worker=worker, **options)
+
+
+@dataclass(frozen=True)
+class WarnsLast:
+    """A measure that warns after its last image, and then fails or ends."""
+
+    explains: ClassVar[bool] = False
+    error: Exception | None
+
+    def __call__(self, encoder, method, tasks, *, seed):
+        yield from ()
+        warnings.warn("the last word", UserWarning, stacklevel=1)
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [None, RepeatError("no encoder"), ZeroDivisionError()])
+def test_a_warning_after_the_last_row_reaches_the_user(worker, work, error):
+    setting = next(iter(with_measure(WarnsLast(error), work))).setting
+    warning, *end = work_through(worker, WorkBatch(setting=setting, pending={0: ""}))
+    assert warning == WorkerWarning("the last word")
+    assert len(end) == (error is not None)

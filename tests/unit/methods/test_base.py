@@ -167,3 +167,9 @@ def test_the_result_of_an_answer_is_returned_or_its_error_raised(image):
         only_result([Answer(task=Task(image), result=ImageError("no picture"))])
     with pytest.raises(ValueError, match="unpack"):
         only_result([])
+
+
+def test_an_attribution_of_ones_own_is_a_method():
+    attribution = rx.Attribution(name="mine", function=lambda g, x: x)
+    assert isinstance(attribution, Method)
+    assert attribution.calls is None

@@ -66,15 +66,24 @@ def work_through(worker: Worker, batch: WorkBatch) -> Iterator[WorkerMessage]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        end: WorkerMessage | None = None
         try:
             for number, row in worker.numbered_rows(batch.setting, list(batch.pending)):
-                yield from (WorkerWarning(str(warning.message)) for warning in caught)
-                caught.clear()
+                yield from _taken(caught)
                 yield NumberedRow(number, row)
         except RepeatError as error:
-            yield error
+            end = error
         except Exception:
-            yield WorkerFailure(traceback.format_exc())
+            end = WorkerFailure(traceback.format_exc())
+        yield from _taken(caught)
+        if end is not None:
+            yield end
+
+
+def _taken(caught: list[warnings.WarningMessage]) -> Iterator[WorkerWarning]:
+    """Take the warnings out of the list, and yield their texts."""
+    while caught:
+        yield WorkerWarning(str(caught.pop(0).message))
 
 
 @final

@@ -42,6 +42,10 @@ class Attribution:
         if isinstance(self.function, type) or not callable(self.function):
             raise ConfigurationError(f"function must take (g, x) and give attributions, not be {self.function!r}")
 
+    @property
+    def calls(self) -> None:
+        """None, because it is not known how often the function runs the encoder."""
+
     __call__ = explain_image
     stream = explain_images
     answers = answers_of_base

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, NamedTuple
 
 from repeat_xai.methods.method_names import METHODS
 from repeat_xai.types import Explanation, Photo
@@ -35,15 +36,31 @@ def caption(explanation: Explanation) -> str:
     return "  ·  ".join((subject(explanation), title(explanation), *budget(explanation)))
 
 
-def movement(explanation: Explanation) -> str:
-    """Return how far hiding parts changes the code, with a warning where that is very little; "" if not measured."""
-    if explanation.code_movement is None:
-        return ""
-    sentence = f"Hiding parts of the photo changes the code by {100 * explanation.code_movement:.2g} % on average"
+class MovementNote(NamedTuple):
+    """How far hiding parts of a photo changes its code, in words."""
+
+    fact: str = ""
+    """The change in per cent; empty where it was not measured."""
+    warning: str = ""
+    """Why the maps say little about the photo; empty where nothing speaks against them."""
+
+    def __str__(self) -> str:
+        text = "; ".join(filter(None, self))
+        return text[:1].upper() + text[1:]
+
+
+def movement(explanation: Explanation) -> MovementNote:
+    """Return how far hiding parts changes the code, with a warning where the maps say little about the photo.
+
+    Panel, page and command show these words.
+    """
+    moved = explanation.code_movement
+    fact = "" if moved is None else f"Hiding parts of the photo changes the code by {100 * moved:.2g}\u00a0% on average"
     if explanation.is_of_flat_photo:
-        return f"{sentence}; the photo is nearly a single colour, so these maps show the masks more than the photo"
-    warning = ": very little, so these maps say little about the photo" if explanation.hardly_moves else ""
-    return sentence + warning
+        return MovementNote(fact, "the photo is nearly a single colour, so these maps say little about it")
+    if explanation.hardly_moves:
+        return MovementNote(fact, "that is very little (10 to 40 % is usual), so these maps say little about the photo")
+    return MovementNote(fact)
 
 
 def budget(explanation: Explanation) -> list[str]:
@@ -52,11 +69,15 @@ def budget(explanation: Explanation) -> list[str]:
     method = provenance["method"]
     base = method.get("base", method)
     if "budget" in provenance:
-        masks, asked = provenance["budget"]["masks"], provenance["budget"].get("asked")
-        rounded = f" ({asked} asked for, rounded up to whole blocks)" if asked else ""
-        return [f"estimated from {masks} masks{rounded}"]
+        return [f"estimated from {provenance['budget']['masks']} masks{rounding(provenance)}"]
     options = method | (base if isinstance(base, dict) else {})
     return [f"{kind} {options[kind]}" for kind in ("repeats", "passes", "masks", "samples", "steps") if kind in options]
+
+
+def rounding(provenance: Mapping[str, Any]) -> str:
+    """Return in brackets which budget was asked for, where it was rounded up; otherwise nothing."""
+    asked = provenance.get("budget", {}).get("asked")
+    return f" ({asked} asked for, rounded up to whole blocks)" if asked else ""
 
 
 def method_title(method: dict[str, Any] | str) -> str:

@@ -76,8 +76,8 @@ def roc(curves: Mapping[str, Roc]) -> Figure:
     figure = SilentFigure(figsize=(4.4, 4.6 + 0.17 * len(curves)), layout="constrained")
     axes = _unit_square(figure)
     for (name, curve), colour, style in zip(curves.items(), cycle(LINES), cycle(STYLES), strict=False):
-        shares = (curve.false.numpy(), curve.true.numpy())
-        axes.plot(*shares, style, color=colour, linewidth=1.6, label=f"{name}  {curve.area:.3f}", clip_on=False)
+        shares, label = (curve.false.numpy(), curve.true.numpy()), legend_text(f"{name}  {curve.area:.3f}")
+        axes.plot(*shares, style, color=colour, linewidth=1.6, label=label, clip_on=False)
     axes.set_xlabel("known images called unknown", fontsize=9)
     axes.set_ylabel("unknown images found", fontsize=9)
     figure.legend(title="AUROC", loc="outside lower center", frameon=False, fontsize=8, title_fontsize=8)
@@ -140,7 +140,7 @@ def draw_histograms(axes: Axes, groups: Scores, mixture: Mixture | None) -> None
             edgecolor=colour,
             linestyle=style,
             linewidth=1.3,
-            label=f"{name} ({len(row)})",
+            label=legend_text(f"{name} ({len(row)})"),
         )
     if mixture is not None and mixture.separates:
         places = np.linspace(edges[0], edges[-1], 400)
@@ -157,6 +157,12 @@ def draw_histograms(axes: Axes, groups: Scores, mixture: Mixture | None) -> None
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
     axes.xaxis.get_offset_text().set_fontsize(8)
+
+
+def legend_text(text: str) -> str:
+    """Return a label that a legend shows as this text: no `$` begins a formula, and no first `_` hides the entry."""
+    literal = text.replace("$", r"\$")
+    return f" {literal}" if literal.startswith("_") else literal
 
 
 def _unit_square(figure: Figure) -> Axes:

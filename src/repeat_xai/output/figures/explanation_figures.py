@@ -46,8 +46,9 @@ def panel(explanation: Explanation, *, level: float = 0.95) -> Figure:
     grid = figure.add_gridspec(2, columns, height_ratios=(height, 0.11))
     pictures = [figure.add_subplot(grid[0, column]) for column in range(columns)]
     bars = [figure.add_subplot(grid[1, column]) for column in range(1, columns)]
-    notes = "\n".join(line for line in (caption(explanation), movement(explanation)) if line)
-    colour = WARNING_COLOUR if explanation.hardly_moves or explanation.is_of_flat_photo else "#444444"
+    note = movement(explanation)
+    notes = "\n".join(filter(None, (caption(explanation), str(note))))
+    colour = WARNING_COLOUR if note.warning else "#444444"
     figure.suptitle(notes, fontsize=8, color=colour, parse_math=False)
 
     draw_photo(pictures[0], photo)

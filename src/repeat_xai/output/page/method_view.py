@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repeat_xai.output.figures.captions import budget, title
+from repeat_xai.output.figures.captions import budget, movement, title
 from repeat_xai.output.page.file_names import file_name
 from repeat_xai.output.page.layers import Layer, layers
 from repeat_xai.output.page.map_encoding import EncodedMap, encoded
@@ -54,12 +54,13 @@ def method_view(
     explanation: Explanation, *, level: float, provenance: Mapping[str, Any], links: Sequence[Link] = ()
 ) -> MethodView:
     """Return what the page shows of an explanation, with verdicts at this share of the votes."""
+    note = movement(explanation)
     return MethodView(
         title=title(explanation),
         budget=" · ".join(budget(explanation)),
         summary=_summary(explanation, level),
-        movement=_movement(explanation),
-        warns=explanation.hardly_moves or explanation.is_of_flat_photo,
+        movement=f"{note}." if any(note) else "",
+        warns=bool(note.warning),
         layers=layers(explanation, level=level),
         maps={name: encoded(values) for name, values in _maps(explanation, level)},
         provenance=tuple(_provenance_rows(provenance)),
@@ -83,21 +84,6 @@ def _summary(explanation: Explanation, level: float) -> str:
     if explanation.uncertainty is not None:
         return "This method gives an uncertainty, but no verdict on which pixels are certainly important."
     return "This method gives neither an uncertainty nor a verdict."
-
-
-def _movement(explanation: Explanation) -> str:
-    if explanation.code_movement is None:
-        return ""
-    percent = f"{100 * explanation.code_movement:.2g}\u00a0%"
-    sentence = f"Hiding parts of the photo changes the representation by {percent} on average."
-    if explanation.is_of_flat_photo:
-        return f"{sentence} The photo is nearly a single colour, so these maps show the masks more than the photo."
-    if not explanation.hardly_moves:
-        return sentence
-    return (
-        f"{sentence} That is very little: with most photos and a trained encoder it is 10 to 40\u00a0%. "
-        "So these maps say little about the photo, however certain they look."
-    )
 
 
 def _percent(chosen: Tensor) -> str:

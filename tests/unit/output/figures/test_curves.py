@@ -113,3 +113,15 @@ def test_the_discs_of_a_reliability_diagram_are_as_large_as_their_bins():
 def test_nothing_to_draw_is_refused(wrong):
     with pytest.raises(rx.RepeatError, match="there are no"):
         wrong()
+
+
+@pytest.mark.parametrize("name", [r"u$\foo$", "one $", "_hidden"])
+def test_a_legend_shows_the_name_of_any_dataset_as_it_is(groups, name, tmp_path):
+    named = {name: groups["known"], "unknown": groups["unknown"]}
+    alone, by_method = figures.histograms(named), figures.histograms_by_method({name: named})
+    curves = figures.roc({name: detection.roc(groups["known"], groups["unknown"])})
+    legends = [alone.axes[0].get_legend(), *by_method.legends, *curves.legends]
+    for number, (figure, legend) in enumerate(zip((alone, by_method, curves), legends, strict=True)):
+        figure.savefig(tmp_path / f"{number}.png")
+        shown = legend.get_texts()[0].get_text().replace(r"\$", "$").strip()
+        assert shown.startswith((f"{name} (90)", f"{name}  "))

@@ -7,6 +7,8 @@ import pytest
 import torch
 from pages import explanation
 
+from repeat_xai.output.figures import panel
+from repeat_xai.output.figures.captions import movement
 from repeat_xai.output.page.method_view import method_view, verdict_summary
 
 
@@ -75,3 +77,13 @@ def test_a_representation_that_hardly_changes_is_warned_of(movement, warns):
     assert ("by 23\u00a0% on average" in shown.movement) == (movement == 0.234)
     assert ("0.43\u00a0%" in shown.movement and "very little" in shown.movement) == warns
     assert (shown.movement == "") == (movement is None)
+
+
+def test_panel_and_page_warn_of_a_flat_photo_in_the_same_words():
+    made = explanation()
+    flat = replace(made, provenance={**made.provenance, "ran": {"code_movement": 0.3}, "photo": {"contrast": 0.001}})
+    note = movement(flat)
+    assert "single colour" in note.warning
+    shown = method_view(flat, level=0.95, provenance={})
+    assert (shown.movement, shown.warns) == (f"{note}.", True)
+    assert str(note) in panel(flat).get_suptitle()
