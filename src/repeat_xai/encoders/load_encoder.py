@@ -10,7 +10,7 @@ from typing import get_args
 import torch
 from torch import nn
 
-from repeat_xai.encoders import huggingface, onnx, timm, torchvision
+from repeat_xai.encoders import huggingface, onnx, open_clip, timm, torchvision
 from repeat_xai.encoders.onnx import OnnxEncoder
 from repeat_xai.encoders.torch_encoder import (
     DEVICES,
@@ -24,7 +24,7 @@ from repeat_xai.encoders.torch_encoder import (
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose, nearest
 from repeat_xai.types import MOST_SIDE, Preprocessing
 
-SOURCES = {"torchvision": torchvision, "timm": timm}
+SOURCES = {"torchvision": torchvision, "timm": timm, "open_clip": open_clip}
 """Libraries of networks that are loaded by SOURCE:NAME."""
 CHANNELS = 3
 """Channels of the images that these libraries' networks take."""
@@ -131,7 +131,9 @@ def placed(encoder: TorchEncoder, device: str) -> TorchEncoder:
     """Move a named encoder's own module to a device, frozen, and in the memory format that suits convolutions best."""
     target = _device(device)
     try:
-        encoder.module.requires_grad_(False).eval().to(target).to(memory_format=torch.channels_last)
+        for module in (encoder.module, encoder.encode_text and encoder.encode_text.module):
+            if module is not None:
+                module.requires_grad_(False).eval().to(target).to(memory_format=torch.channels_last)
     except torch.OutOfMemoryError as error:
         raise EncoderError(f"{encoder.name} does not fit into the memory of {target}; use device cpu") from error
     return encoder
@@ -170,6 +172,8 @@ def _named(
     library, _, name = source.partition(":")
     if library == "hf" and name:
         return huggingface.load(name, weights=file, pool=pool, size=size, preprocessing=preprocessing)
+    if library == "open_clip":
+        open_clip.expect_installed()
     known = library in SOURCES and name.partition(".")[0] in SOURCES[library].names()
     if source != timm.EMBEDDED and not known:
         raise ConfigurationError(f"unknown encoder '{source}'; {_advice(source)}")
@@ -193,7 +197,7 @@ def _advice(source: str) -> str:
     near = [name for spelling in nearest(source, by_spelling) for name in by_spelling[spelling]]
     if near:
         return f"did you mean {' or '.join(near[:3])}?"
-    return f"give {timm.EMBEDDED}, torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER or onnx:FILE"
+    return f"give {timm.EMBEDDED}, torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER, open_clip:NAME or onnx:FILE"
 
 
 def _device(name: str) -> torch.device:
