@@ -16,11 +16,14 @@ from torch import Tensor, nn
 
 from repeat_xai.encoders.huggingface_model import own_size_of, try_image
 from repeat_xai.encoders.text_tower import TextTower, Tokenise
-from repeat_xai.errors import ConfigurationError, EncoderError, reason
+from repeat_xai.errors import ConfigurationError, reason
 from repeat_xai.types import Preprocessing
 
-TWO_TOWERS = ("clip", "siglip", "chinese_clip", "altclip", "align", "metaclip_2", "aimv2")
-"""Types of models of images and texts whose towers can be taken apart."""
+TWO_TOWERS = ("clip", "siglip", "chinese_clip", "altclip", "align", "metaclip_2")
+"""Types of models of images and texts whose towers can be taken apart.
+
+AIMv2 is not among them: in transformers 5 the code of a text depends on the padding of others beside it.
+"""
 FULL_LENGTH = ("siglip", "align")
 """Types of models that were trained on texts padded to their full length."""
 IMAGE_PARTS = ("vision_model", "visual_projection")
@@ -32,9 +35,7 @@ def projected_model(label: str, model: Any, preprocessing: Preprocessing, *, own
     network = _ProjectedImages(model)
     codes = try_image(label, network, network, preprocessing, own_size=own_size)
     if codes.ndim != 2:
-        raise ConfigurationError(
-            f"{label} projects an image to {list(codes.shape)}, not to one code; give another pool"
-        )
+        raise ConfigurationError(f"{label} projects an image to {list(codes.shape)}, not to one code; use another pool")
     return network
 
 

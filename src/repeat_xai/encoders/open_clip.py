@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import importlib
 import logging
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from repeat_xai.encoders.huggingface_model import PROJECTION
 from repeat_xai.encoders.text_tower import TextTower, Tokenise
 from repeat_xai.encoders.torch_encoder import TorchEncoder, sized
 from repeat_xai.encoders.weights import describe_weights, load_weights, read_weights
-from repeat_xai.errors import ConfigurationError, EncoderError, choose, reason
+from repeat_xai.errors import MAX_LISTED_NAMES, ConfigurationError, EncoderError, choose, reason
 from repeat_xai.types import Preprocessing
 
 SIMILARITY_PARTS = ("logit_scale", "logit_bias")
@@ -73,8 +72,7 @@ def load(
 def _library() -> Any:
     """Return the module of open_clip, or raise an EncoderError that says what to install."""
     try:
-        with quietly(), _root_logger_silenced():
-            return importlib.import_module("open_clip")
+        return importlib.import_module("open_clip")
     except ImportError as error:
         raise EncoderError("open_clip: encoders need open_clip; pip install 'repeat-xai[clip]'") from error
 
@@ -87,7 +85,8 @@ def _tag(name: str, weights: str | Path | None) -> str:
     if weights is not None and _library().is_pretrained_cfg(name, str(weights)):
         return str(weights)
     problem = "needs weights" if weights is None else f"has no weights '{weights}', and there is no such file"
-    published = f" or one of: {', '.join(tags)}" if tags else ", since none are published"
+    listed = ", ".join(tags[:MAX_LISTED_NAMES]) + (", …" if len(tags) > MAX_LISTED_NAMES else "")
+    published = f" or one of: {listed}" if tags else ", since none are published"
     raise ConfigurationError(f"open_clip:{name} {problem}; give a file of weights{published}")
 
 
@@ -121,7 +120,7 @@ def _network(name: str, tag: str | None, image_size: tuple[int, int] | None) -> 
 
 def _expect_weights(published: Mapping[str, Any]) -> None:
     """Raise a ConnectionError if weights of the hub are neither on this machine nor to be downloaded."""
-    model = os.path.dirname(published.get("hf_hub", ""))  # what follows is the name of a file, or nothing
+    model = published.get("hf_hub", "").rpartition("/")[0]  # what follows is the name of a file, or nothing
     if model and (why := why_unreachable(model)) and not is_downloaded(model, None):
         raise ConnectionError(why)
 
