@@ -58,17 +58,21 @@ def load_encoder(
             - ``"efficientnet_lite0"``: EfficientNet-Lite0, whose weights are installed with this package;
             - ``"torchvision:NAME"`` or ``"timm:NAME"``: a network of these libraries, such as ``torchvision:resnet50``;
             - ``"hf:NAME_OR_FOLDER"``: a vision model of Hugging Face's transformers, from its hub or from a folder;
+            - ``"open_clip:NAME"``: a model of open_clip, such as ``open_clip:ViT-B-32``;
             - ``"onnx:FILE"``: a network in an ONNX file;
             - a ``torch.nn.Module`` that takes images and returns a tensor. It is tried once on a made-up image, and
               refused if it returns anything else;
             - a vision model object of transformers, which is pooled as ``hf:`` pools it.
         weights: Weights of a named encoder: the path of a safetensors file or a torch state dict, the name of a set of
-            torchvision's such as ``"IMAGENET1K_V1"``, or ``"random"`` for an untrained network, which is always the
-            same one. By default the library's own, downloaded at the first use.
+            torchvision's such as ``"IMAGENET1K_V1"`` or of open_clip's such as ``"laion2b_s34b_b79k"``, or ``"random"``
+            for an untrained network, which is always the same one. By default the library's own, downloaded at the
+            first use; a model for which open_clip has several sets of weights has no default.
         pool: How the network's features become one code for each image: ``"avg"`` or ``"max"`` over places or tokens,
             ``"cls"`` for the class token, ``"flatten"`` for every value, ``"none"`` for features that are codes
-            already, or ``"head"`` for the pooling that a network of timm or transformers has itself. By default a
-            named encoder's own, and ``"none"`` for a module or an ONNX file.
+            already, or ``"head"`` for the pooling that a network of timm or transformers has itself. ``"projection"``
+            is the projection into the space of images and texts, for CLIP, SigLIP and the like (transformers), and the
+            only one of open_clip's models: such an encoder has ``encode_text``. By default a named encoder's own, and
+            ``"none"`` for a module or an ONNX file.
         size: Side in pixels of the square images that the encoder is given. By default its own size, or 224 for a
             module.
         preprocessing: How photos are resized, cropped and normalised. By default that of the encoder's training, where
@@ -86,7 +90,8 @@ def load_encoder(
 
     Returns:
         An encoder with its ``name``, ``weights``, ``pool`` and ``preprocessing``, all of which are recorded in the
-        provenance of every explanation. Call it on a batch [batch, channels, height, width] for codes [batch, dim].
+        provenance of every explanation. Call it on a batch [batch, channels, height, width] for codes [batch, dim], and
+        its ``encode_text``, if it is not None, on a list of texts for codes [texts, dim] of the same space.
 
     Raises:
         ConfigurationError: If a name is unknown or options contradict each other.
