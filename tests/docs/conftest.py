@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import open_clip
 import PIL.Image
 import pytest
 import safetensors.torch
@@ -14,6 +15,7 @@ import torch
 import torchvision
 from skimage import data
 from tiny_models import models
+from tiny_two_towers import OPEN_CLIP, saved
 from torch import nn
 
 import repeat_xai as rx
@@ -59,6 +61,9 @@ def prepared_folder(files, restored_registries, tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf/hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    published = {"laion2b_s34b_b79k": {"file": "my_clip.pt"}}
+    monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-32", OPEN_CLIP["tiny-clip"])
+    monkeypatch.setitem(open_clip.pretrained._PRETRAINED, "ViT-B-32", published)
     for resolution in ("SCREEN_DPI", "PRINT_DPI"):
         monkeypatch.setattr(f"repeat_xai.output.results_folder.{resolution}", 30)
     demo = import_module("repeat_xai.cli.demo")  # it has no options for its budget
@@ -167,8 +172,14 @@ def networks(root: Path) -> None:
     for folder in (root / "my/folder", snapshot):
         model().save_pretrained(folder)
         processor.save_pretrained(folder)
-    (snapshot.parents[1] / "refs").mkdir()
-    (snapshot.parents[1] / "refs/main").write_text(COMMIT)
+    clip = root / "hf/hub/models--openai--clip-vit-base-patch32/snapshots" / COMMIT
+    for folder in (root / "my/clip", clip):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        saved("clip", folder)
+    for cached in (snapshot, clip):
+        (cached.parents[1] / "refs").mkdir()
+        (cached.parents[1] / "refs/main").write_text(COMMIT)
+    torch.save(open_clip.model.CLIP(**OPEN_CLIP["tiny-clip"]).state_dict(), root / "my_clip.pt")
 
 
 def small_network(channels: int = 3) -> nn.Module:

@@ -51,7 +51,7 @@ EncoderOption = Annotated[
     str,
     typer.Option(
         help="The encoder, a network that turns an image into a vector, its code: efficientnet_lite0 (which comes with "
-        "this package), torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER or onnx:FILE.",
+        "this package), torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER, open_clip:NAME or onnx:FILE.",
         rich_help_panel=WHAT,
     ),
 ]
@@ -59,16 +59,16 @@ Encoders = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[=WEIGHTS]",
-        help="An encoder, by default efficientnet_lite0. WEIGHTS is a file of weights, or 'random' for an untrained "
-        "network. May be given several times.",
+        help="An encoder, by default efficientnet_lite0. WEIGHTS is a file of weights, the name of published ones, or "
+        "'random' for an untrained network. May be given several times.",
         rich_help_panel=WHAT,
     ),
 ]
 Weights = Annotated[
     str | None,
     typer.Option(
-        help="A local file of weights (safetensors or a state dict), or 'random' for an untrained network. By default, "
-        "the encoder has its published weights.",
+        help="A local file of weights (safetensors or a state dict), the name of published weights of torchvision or "
+        "open_clip, or 'random' for an untrained network. By default, the encoder has its published weights.",
         rich_help_panel=WHAT,
     ),
 ]

@@ -1,6 +1,7 @@
 """Vision models of Hugging Face's transformers as encoders: by name (`hf:NAME_OR_FOLDER`), or as objects.
 
-Of CLIP and SigLIP only the vision tower is used. ViT-MAE is shown every patch, in order.
+Of CLIP and SigLIP only the vision tower is used, unless their projections of images and texts are asked for. ViT-MAE is
+shown every patch, in order.
 """
 
 from __future__ import annotations
@@ -16,18 +17,23 @@ import torch
 from torch import nn
 
 from repeat_xai.encoders import huggingface_preprocessing as image_processor
-from repeat_xai.encoders.hub import quietly, why_unreachable
-from repeat_xai.encoders.huggingface_model import MODEL_POOLS, pooled_model
+from repeat_xai.encoders.hub import quietly
+from repeat_xai.encoders.huggingface_files import (
+    expect_own_files,
+    local_source_of,
+    open_tokeniser,
+    source_of,
+    why_hub_unreachable,
+)
+from repeat_xai.encoders.huggingface_model import MODEL_POOLS, PROJECTION, pooled_model
+from repeat_xai.encoders.huggingface_towers import TWO_TOWERS, projected_model, text_tower
 from repeat_xai.encoders.torch_encoder import IMAGENET, TorchEncoder, imagenet, on_device
 from repeat_xai.encoders.weights import describe_weights
 from repeat_xai.errors import ConfigurationError, EncoderError, choose, reason
-from repeat_xai.files.reading import read_json
 from repeat_xai.types import Preprocessing
 
-TWO_TOWERS = ("clip", "siglip")
-"""Types of models of images and text."""
-MAX_JSON_BYTES = 2**26
-"""Size of a configuration: names of classes and of tensors fill some millions of bytes."""
+VISION_TOWERS = ("clip", "siglip")
+"""Types of models of images and texts whose vision tower is a model of its own."""
 
 
 def load(
@@ -40,12 +46,17 @@ def load(
     _expect_transformers()
     own_size = size is None and preprocessing is None
     with quietly():
-        config, source = _config(name)
+        config, source = _config(name, projected=pool == PROJECTION)
         preprocessing = preprocessing or _own_preprocessing(name, source, size)
         network, lacks_head = _network(name, config, source, trained=weights is None)
-        pool, module = pooled_model(
-            f"hf:{name}", network, preprocessing, pool, own_size=own_size, lacks_head=lacks_head
-        )
+        texts, module = None, network
+        if pool == PROJECTION:
+            texts = text_tower(f"hf:{name}", network, lambda: open_tokeniser(source))
+            module = projected_model(f"hf:{name}", network, preprocessing, own_size=own_size)
+        else:
+            pool, module = pooled_model(
+                f"hf:{name}", network, preprocessing, pool, own_size=own_size, lacks_head=lacks_head
+            )
     folder = Path(name) if Path(name).is_dir() else None
     return TorchEncoder(
         name=f"hf:{folder.resolve().name if folder else name}",
@@ -53,6 +64,7 @@ def load(
         pool=pool,
         preprocessing=preprocessing,
         module=module,
+        encode_text=texts,
     )
 
 
@@ -67,7 +79,7 @@ def is_vision_model(module: nn.Module) -> bool:
 
     if not isinstance(module, transformers.PreTrainedModel) or not type(module).__module__.startswith("transformers."):
         return False
-    if not _takes_images(_vision_part(module).config):
+    if not _has_two_towers(module) and not _takes_images(_vision_part(module).config):
         raise EncoderError(f"{type(module).__name__} is no vision model that can be explained")
     return True
 
@@ -88,14 +100,27 @@ def from_model(
     """
     choose("pool", pool or "head", MODEL_POOLS)
     label = type(model).__name__
-    network: Any = on_device(_vision_part(model), device)
+    _expect_towers(label, model.config, two=_has_two_towers(model), projected=pool == PROJECTION)
+    network: Any = on_device(model if pool == PROJECTION else _vision_part(model), device)
     if network.config.model_type == "vit_mae":
         network = _seeing_every_patch(network)
     own_size = size is None and preprocessing is None
+    texts = None
     with quietly():
-        preprocessing = preprocessing or _local_preprocessing(model, network, size)
-        pool, module = pooled_model(label, network, preprocessing, pool, own_size=own_size)
-    return TorchEncoder(name=name or label, weights="as given", pool=pool, preprocessing=preprocessing, module=module)
+        preprocessing = preprocessing or _local_preprocessing(model, size)
+        if pool == PROJECTION:
+            texts = text_tower(label, network, lambda: open_tokeniser(local_source_of(model)))
+            module = projected_model(label, network, preprocessing, own_size=own_size)
+        else:
+            pool, module = pooled_model(label, network, preprocessing, pool, own_size=own_size)
+    return TorchEncoder(
+        name=name or label,
+        weights="as given",
+        pool=pool,
+        preprocessing=preprocessing,
+        module=module,
+        encode_text=texts,
+    )
 
 
 def _takes_images(config: Any) -> bool:
@@ -106,9 +131,24 @@ def _takes_images(config: Any) -> bool:
     return getattr(kind, "main_input_name", None) == "pixel_values"
 
 
+def _has_two_towers(model: Any) -> bool:
+    """Return whether a model has a tower for images and one for texts, and projects both into one space."""
+    return model.config.model_type in TWO_TOWERS and hasattr(model, "get_text_features")
+
+
+def _expect_towers(label: str, config: Any, *, two: bool, projected: bool) -> None:
+    """Raise a ConfigurationError unless a model can be pooled so: `two` says that it has two towers."""
+    if projected and not two:
+        raise ConfigurationError(f"{label} does not project images and texts into one space; choose another pool")
+    if two and not projected and config.model_type not in VISION_TOWERS:
+        raise ConfigurationError(
+            f"{label} is a model of images and texts '{config.model_type}'; choose pool projection"
+        )
+
+
 def _vision_part(model: Any) -> Any:
     """Return the part of a model that turns images into features: without text tower, classifier or decoder."""
-    return model.vision_model if model.config.model_type in TWO_TOWERS else model.base_model
+    return model.vision_model if model.config.model_type in VISION_TOWERS else model.base_model
 
 
 def _seeing_every_patch(network: Any) -> Any:
@@ -131,40 +171,38 @@ def _own_preprocessing(name: str, source: dict[str, Any], size: int | None) -> P
     return image_processor.as_preprocessing(f"hf:{name}", processor, size)
 
 
-def _local_preprocessing(model: Any, network: Any, size: int | None) -> Preprocessing:
+def _local_preprocessing(model: Any, size: int | None) -> Preprocessing:
     """Return the preprocessing of the image processor saved where the model was loaded from, or else ImageNet's."""
-    origin = model.name_or_path
     try:
-        if Path(origin).is_dir():
-            _expect_own_files(Path(origin))
-        processor = image_processor.open_processor(_source(origin, local=True)) if origin else None
+        processor = image_processor.open_processor(local_source_of(model))
     except Exception:  # transformers fails with errors of every kind
         processor = None
     if processor is not None:
         return image_processor.as_preprocessing(type(model).__name__, processor, size)
-    sides = size or getattr(network.config, "image_size", None) or IMAGENET.size
+    sides = size or getattr(_vision_config(model.config), "image_size", None) or IMAGENET.size
     return imagenet(*((sides, sides) if isinstance(sides, int) else sides))
 
 
-def _source(name: str, *, local: bool) -> dict[str, Any]:
-    """Return the arguments by which transformers finds a model, without running code that comes with it."""
-    return {"pretrained_model_name_or_path": name, "trust_remote_code": False, "local_files_only": local}
+def _vision_config(config: Any) -> Any:
+    """Return the part of a configuration that describes how images are encoded."""
+    return config.vision_config if config.model_type in TWO_TOWERS else config
 
 
-def _config(name: str) -> tuple[Any, dict[str, Any]]:
+def _config(name: str, *, projected: bool) -> tuple[Any, dict[str, Any]]:
     """Return a model's configuration, and the arguments by which transformers finds the rest of it.
 
-    A model of the hub is found at one commit, so that all of its files belong together.
+    A model of the hub is found at one commit, so that all of its files belong together. Of a model of images and texts
+    it is the configuration of the vision tower, unless the model is to be `projected`.
     """
     import huggingface_hub
     import transformers
 
     in_folder = Path(name).is_dir()
-    offline = "" if in_folder else _why_unreachable(name)
-    source = _source(name, local=in_folder or bool(offline))
+    offline = "" if in_folder else why_hub_unreachable(name)
+    source = source_of(name, local=in_folder or bool(offline))
     try:
         if in_folder:
-            _expect_own_files(Path(name))
+            expect_own_files(Path(name))
         else:
             file = huggingface_hub.hf_hub_download(name, "config.json", local_files_only=bool(offline))
             source["revision"] = Path(file).parent.name
@@ -175,7 +213,12 @@ def _config(name: str) -> tuple[Any, dict[str, Any]]:
                 f"hf:{name}: no such folder, and the hub cannot be asked ({offline}); give a folder, or go online once"
             ) from error
         raise EncoderError(f"hf:{name}: cannot be read as a model of transformers ({reason(error)})") from error
-    if config.model_type in TWO_TOWERS:
+    two = config.model_type in TWO_TOWERS
+    if two or projected:
+        _expect_towers(f"hf:{name}", config, two=two, projected=projected)
+    if projected:
+        return config, source
+    if two:
         config = config.vision_config
     if not _takes_images(config):
         raise EncoderError(
@@ -184,41 +227,6 @@ def _config(name: str) -> tuple[Any, dict[str, Any]]:
     if config.model_type == "vit_mae":
         config.mask_ratio = 0.0
     return config, source
-
-
-def _expect_own_files(folder: Path) -> None:
-    """Raise a ValueError unless all that transformers may open is regular files in the folder, and its JSON is sound.
-
-    A folder of the hub's cache holds links to files beside it.
-    """
-    home = folder.resolve()
-    homes = [home, home.parent.parent / "blobs"] if home.parent.name == "snapshots" else [home]
-    names = [entry.name for entry in home.iterdir()] if (home / "config.json").exists() else []
-    for path in (*home.glob("*config.json"), *home.glob("*.index.json")):
-        content = read_json(path, max_bytes=MAX_JSON_BYTES)
-        weight_map = content.get("weight_map", {})
-        names += weight_map.values() if isinstance(weight_map, dict) else ()
-        names += (content["transformers_weights"],) if content.get("transformers_weights") else ()
-    for name in set(map(str, names)):
-        target = (home / name).resolve()
-        if not any(target.is_relative_to(own) for own in homes):
-            raise ValueError(f"{name[:100]!r} leads out of the folder")
-        if target.exists() and not (target.is_file() or target.is_dir()):
-            raise ValueError(f"{name[:100]!r} is not a regular file")
-
-
-def _why_unreachable(name: str) -> str:
-    """Return why the hub cannot be asked, or an empty text; raise an EncoderError if it does not have the model."""
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
-
-    try:
-        return why_unreachable(name)
-    except HFValidationError as error:
-        raise EncoderError(f"hf:{name}: no such folder, and not the name of a model on the hub") from error
-    except RepositoryNotFoundError as error:
-        raise EncoderError(
-            f"hf:{name}: no such folder, and no such model on the hub, or one that needs a login"
-        ) from error
 
 
 def _network(name: str, config: Any, source: dict[str, Any], *, trained: bool) -> tuple[nn.Module, bool]:

@@ -7,6 +7,7 @@ their own, and in how they take images of another size. All of it is read off th
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from math import ceil, floor
 from typing import Any, final
 
@@ -22,7 +23,9 @@ HEAD_POOLED = ("clip_vision_model", "siglip_vision_model")
 """Types of models that were trained for the output of their own pooling."""
 PREFIX_TOKENS = ("cls_token", "class_embedding", "distillation_token", "register_tokens")
 """Names of the parameters from which tokens begin that stand for no place; they come before those that do."""
-MODEL_POOLS = ("head", *POOLS)
+PROJECTION = "projection"
+"""The pooling of models of images and texts that projects an image into the space of both."""
+MODEL_POOLS = ("head", PROJECTION, *POOLS)
 """Every pooling of a model of transformers; `head` is its own."""
 
 
@@ -41,7 +44,7 @@ def pooled_model(
     caller chose. `lacks_head` says that the checkpoint has no weights for the model's pooling.
     """
     features = _TransformersFeatures(network)
-    output = _try_image(label, features, preprocessing, own_size=own_size)
+    output = try_image(label, features, features.output, preprocessing, own_size=own_size)
     hidden, head = output.last_hidden_state, output.get("pooler_output")
     prefix = _prefix_tokens(hidden.shape, preprocessing.size, special=_special_tokens(network))
     if pool is None and (prefix is None or (features.config.model_type in HEAD_POOLED and head is not None)):
@@ -65,8 +68,7 @@ class _TransformersFeatures(nn.Module):
         super().__init__()
         self.network = network
         self.config: Any = network.config
-        own = getattr(self.config, "image_size", None)
-        self.own_size = (own, own) if isinstance(own, int) else tuple(own or ())
+        self.own_size = own_size_of(self.config)
         self.interpolates = "interpolate_pos_encoding" in inspect.signature(network.forward).parameters
 
     def output(self, images: Tensor) -> Any:
@@ -78,7 +80,10 @@ class _TransformersFeatures(nn.Module):
         if self.config.model_type == "vit_mae":  # it sorts patches by this noise, and keeps all at a mask ratio of 0
             patches = (height // self.config.patch_size) * (width // self.config.patch_size)
             options["noise"] = torch.arange(patches, device=images.device).float().expand(len(images), -1)
-        return self.network(pixel_values=images, **options)
+        output = self.network(pixel_values=images, **options)
+        if not isinstance(output.last_hidden_state, Tensor):
+            raise TypeError("it gives no last_hidden_state")
+        return output
 
     def forward(self, images: Tensor) -> Tensor:
         features: Tensor = self.output(images).last_hidden_state
@@ -98,20 +103,28 @@ class _TransformersHead(nn.Module):
         return codes.flatten(1)
 
 
-def _try_image(label: str, features: _TransformersFeatures, preprocessing: Preprocessing, *, own_size: bool) -> Any:
-    """Return the model's output for one made-up image; refuse a model that cannot take it or gives no features."""
+def try_image(
+    label: str, network: nn.Module, run: Callable[[Tensor], Any], preprocessing: Preprocessing, *, own_size: bool
+) -> Any:
+    """Return what `run`, a function of the network, gives for one made-up image; refuse a network that cannot take it.
+
+    `label` names the model in errors. `own_size` says that the size of images is the model's own.
+    """
     height, width = preprocessing.size
-    weights = next(features.parameters())
+    weights = next(network.parameters())
     try:
-        with torch.no_grad(), evaluating(features):
+        with torch.no_grad(), evaluating(network):
             images = torch.zeros(1, len(preprocessing.mean), height, width, device=weights.device, dtype=weights.dtype)
-            output = features.output(images)
-        if not isinstance(output.last_hidden_state, Tensor):
-            raise TypeError("it gives no last_hidden_state")
-        return output
+            return run(images)
     except Exception as error:  # models meet what they cannot do with errors of every kind
         line = f"{label} takes no images of {height}×{width} ({reason(error)})"
         raise (EncoderError if own_size else ConfigurationError)(line) from error
+
+
+def own_size_of(config: Any) -> tuple[int, ...]:
+    """Return the height and width of images that a configuration names, or nothing if it names none."""
+    own = getattr(config, "image_size", None)
+    return (own, own) if isinstance(own, int) else tuple(own or ())
 
 
 def _special_tokens(network: nn.Module) -> int:

@@ -10,7 +10,7 @@ from typing import get_args
 import torch
 from torch import nn
 
-from repeat_xai.encoders import huggingface, onnx, timm, torchvision
+from repeat_xai.encoders import huggingface, onnx, open_clip, timm, torchvision
 from repeat_xai.encoders.onnx import OnnxEncoder
 from repeat_xai.encoders.torch_encoder import (
     DEVICES,
@@ -24,7 +24,7 @@ from repeat_xai.encoders.torch_encoder import (
 from repeat_xai.errors import ConfigurationError, EncoderError, at_least, choose, nearest
 from repeat_xai.types import MOST_SIDE, Preprocessing
 
-SOURCES = {"torchvision": torchvision, "timm": timm}
+SOURCES = {"torchvision": torchvision, "timm": timm, "open_clip": open_clip}
 """Libraries of networks that are loaded by SOURCE:NAME."""
 CHANNELS = 3
 """Channels of the images that these libraries' networks take."""
@@ -58,17 +58,21 @@ def load_encoder(
             - ``"efficientnet_lite0"``: EfficientNet-Lite0, whose weights are installed with this package;
             - ``"torchvision:NAME"`` or ``"timm:NAME"``: a network of these libraries, such as ``torchvision:resnet50``;
             - ``"hf:NAME_OR_FOLDER"``: a vision model of Hugging Face's transformers, from its hub or from a folder;
+            - ``"open_clip:NAME"``: a model of open_clip, such as ``open_clip:ViT-B-32``;
             - ``"onnx:FILE"``: a network in an ONNX file;
             - a ``torch.nn.Module`` that takes images and returns a tensor. It is tried once on a made-up image, and
               refused if it returns anything else;
             - a vision model object of transformers, which is pooled as ``hf:`` pools it.
         weights: Weights of a named encoder: the path of a safetensors file or a torch state dict, the name of a set of
-            torchvision's such as ``"IMAGENET1K_V1"``, or ``"random"`` for an untrained network, which is always the
-            same one. By default the library's own, downloaded at the first use.
+            torchvision's such as ``"IMAGENET1K_V1"`` or of open_clip's such as ``"laion2b_s34b_b79k"``, or ``"random"``
+            for an untrained network, which is always the same one. By default the library's own, downloaded at the
+            first use; a model for which open_clip has several sets of weights has no default.
         pool: How the network's features become one code for each image: ``"avg"`` or ``"max"`` over places or tokens,
             ``"cls"`` for the class token, ``"flatten"`` for every value, ``"none"`` for features that are codes
-            already, or ``"head"`` for the pooling that a network of timm or transformers has itself. By default a
-            named encoder's own, and ``"none"`` for a module or an ONNX file.
+            already, or ``"head"`` for the pooling that a network of timm or transformers has itself. ``"projection"``
+            is the projection into the space of images and texts, for CLIP, SigLIP and the like (transformers), and the
+            only one of open_clip's models: such an encoder has ``encode_text``. By default a named encoder's own, and
+            ``"none"`` for a module or an ONNX file.
         size: Side in pixels of the square images that the encoder is given. By default its own size, or 224 for a
             module.
         preprocessing: How photos are resized, cropped and normalised. By default that of the encoder's training, where
@@ -86,7 +90,8 @@ def load_encoder(
 
     Returns:
         An encoder with its ``name``, ``weights``, ``pool`` and ``preprocessing``, all of which are recorded in the
-        provenance of every explanation. Call it on a batch [batch, channels, height, width] for codes [batch, dim].
+        provenance of every explanation. Call it on a batch [batch, channels, height, width] for codes [batch, dim], and
+        its ``encode_text``, if it is not None, on a list of texts for codes [texts, dim] of the same space.
 
     Raises:
         ConfigurationError: If a name is unknown or options contradict each other.
@@ -131,7 +136,9 @@ def placed(encoder: TorchEncoder, device: str) -> TorchEncoder:
     """Move a named encoder's own module to a device, frozen, and in the memory format that suits convolutions best."""
     target = _device(device)
     try:
-        encoder.module.requires_grad_(False).eval().to(target).to(memory_format=torch.channels_last)
+        for module in (encoder.module, encoder.encode_text and encoder.encode_text.module):
+            if module is not None:
+                module.requires_grad_(False).eval().to(target).to(memory_format=torch.channels_last)
     except torch.OutOfMemoryError as error:
         raise EncoderError(f"{encoder.name} does not fit into the memory of {target}; use device cpu") from error
     return encoder
@@ -170,6 +177,8 @@ def _named(
     library, _, name = source.partition(":")
     if library == "hf" and name:
         return huggingface.load(name, weights=file, pool=pool, size=size, preprocessing=preprocessing)
+    if library == "open_clip":
+        open_clip.expect_installed()
     known = library in SOURCES and name.partition(".")[0] in SOURCES[library].names()
     if source != timm.EMBEDDED and not known:
         raise ConfigurationError(f"unknown encoder '{source}'; {_advice(source)}")
@@ -193,7 +202,7 @@ def _advice(source: str) -> str:
     near = [name for spelling in nearest(source, by_spelling) for name in by_spelling[spelling]]
     if near:
         return f"did you mean {' or '.join(near[:3])}?"
-    return f"give {timm.EMBEDDED}, torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER or onnx:FILE"
+    return f"give {timm.EMBEDDED}, torchvision:NAME, timm:NAME, hf:NAME_OR_FOLDER, open_clip:NAME or onnx:FILE"
 
 
 def _device(name: str) -> torch.device:

@@ -23,6 +23,8 @@ from repeat_xai.types import Preprocessing
 if TYPE_CHECKING:
     from jaxtyping import Float
 
+    from repeat_xai.encoders.text_tower import TextTower
+
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 IMAGENET = Preprocessing(size=(224, 224), resize=256, mean=IMAGENET_MEAN, std=IMAGENET_STD)
 """The preprocessing of a module for which none is given."""
@@ -54,6 +56,8 @@ class TorchEncoder:
 
     "auto" is ONNX Runtime on a CPU where it gives the same codes, else torch, compiled in long runs.
     """
+    encode_text: TextTower | None = field(default=None, repr=False)
+    """Returns the codes of texts, for the same space as those of images; None where there is no text tower."""
     stochastic: bool = field(default=False, repr=False)
     """Whether its codes are random on purpose, as with dropout left on."""
 

@@ -33,3 +33,14 @@ class TextEncoder(Protocol):
     def encode_text(self, texts: Sequence[str]) -> Float[Tensor, "texts dim"]:
         """Return the code of each text."""
         ...
+
+
+def expect_text_encoder(encoder: object) -> TextEncoder:
+    """Return the encoder if it has a text tower, or raise a ConfigurationError that says which encoders have one."""
+    if not isinstance(encoder, TextEncoder):
+        name = getattr(encoder, "name", type(encoder).__name__)
+        raise ConfigurationError(
+            f"{name} has no text tower; load CLIP, SigLIP or the like as hf:NAME_OR_FOLDER with pool='projection', or "
+            "as open_clip:NAME"
+        )
+    return encoder
