@@ -91,7 +91,7 @@ class ResolvedTarget:
     """A target whose codes are known, so that it gives similarities."""
 
     code: Float[Tensor, " dim"] | None = None
-    """The code t, a, or the direction d of unit length, in float64; None for the image itself."""
+    """The code t, a, or the direction d, in float64; None for the image itself."""
     away: Float[Tensor, " dim"] | None = None
     """The code b of a contrast."""
     is_direction: bool = False
@@ -118,7 +118,7 @@ class ResolvedTarget:
             if code is not None and len(code) != codes.shape[1]:
                 raise ConfigurationError(f"the target has a code of {len(code)} values, the image {codes.shape[1]}")
         if self.is_direction:
-            return codes @ self.code
+            return codes @ (self.code / self.code.norm())
         values = kernel_values(kernel, self.code, codes)
         return values if self.away is None else values - kernel_values(kernel, self.away, codes)
 
@@ -154,8 +154,7 @@ def resolve(encoder: Encoder, target: Target | None, similarity: Kernel | None =
     if target is None:
         return ITSELF
     if isinstance(target, Direction):
-        code = _code(encoder, target.code)
-        return ResolvedTarget(code / code.norm(), is_direction=True)
+        return ResolvedTarget(_code(encoder, target.code), is_direction=True)
     if not isinstance(target, Contrast):
         return ResolvedTarget(_code(encoder, target))
     toward, away = _code(encoder, target.toward), _code(encoder, target.away)
