@@ -6,6 +6,7 @@ from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.engine import mask_bounds
 from repeat_xai.engine.kernels import Cosine, Linear, Polynomial, Rbf
 from repeat_xai.engine.masks import Grid
+from repeat_xai.engine.targets import Contrast, Direction, direction_between
 from repeat_xai.errors import RepeatError
 from repeat_xai.methods.bases.attribution import Attribution
 from repeat_xai.methods.bases.features import Squares, Superpixels, Values
@@ -18,18 +19,21 @@ from repeat_xai.methods.bases.lime import Lime
 from repeat_xai.methods.bases.occlusion import Occlusion
 from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.bases.smoothgrad import SmoothGrad
-from repeat_xai.methods.explain_pictures import explain, explain_many
+from repeat_xai.methods.explain_pictures import explain, explain_many, explain_many_targets, explain_targets
 from repeat_xai.methods.perturbations import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.spread import Spread
 from repeat_xai.types import Explanation, Image, Preprocessing
+from repeat_xai.types.text import Text
 from repeat_xai.version import __version__
 
 __all__ = [
     "Attribution",
+    "Contrast",
     "Cosine",
     "Crops",
+    "Direction",
     "Ensemble",
     "Explanation",
     "Flips",
@@ -57,10 +61,14 @@ __all__ = [
     "Spread",
     "Squares",
     "Superpixels",
+    "Text",
     "Values",
     "__version__",
+    "direction_between",
     "explain",
     "explain_many",
+    "explain_many_targets",
+    "explain_targets",
     "load_encoder",
     "load_image",
     "map_to_photo",

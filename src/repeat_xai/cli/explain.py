@@ -174,8 +174,7 @@ def explain(
     reference: Annotated[
         Path | None,
         typer.Option(
-            help="Another image; explain which pixels make the images similar to it, by methods other than REPEAT and "
-            "RELAX.",
+            help="Another image; explain which pixels make the images similar to it.",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
@@ -247,7 +246,7 @@ def explain(
         fill=fill,
         features=None if features is None else FEATURES[features],
         channels=channels,
-        reference=None if reference is None else load_image(data_root / reference, loaded, protocol=protocol),
+        target=None if reference is None else load_image(data_root / reference, loaded, protocol=protocol),
     )
     settings = MethodSettings(
         repeat=repeat, relax=relax, options=base_options, by=PERTURBATIONS[perturbation], passes=passes

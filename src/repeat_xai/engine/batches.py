@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, final
@@ -31,7 +31,8 @@ from repeat_xai.engine.runtimes import (
     remember_memory_limit,
 )
 from repeat_xai.engine.steadiness import behaviour_of
-from repeat_xai.errors import ConfigurationError, EncoderError, lacks_memory, reason
+from repeat_xai.engine.targets import ITSELF, ResolvedTarget, Target
+from repeat_xai.errors import EncoderError, lacks_memory, reason
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Plan(NamedTuple):
     """Masked copies per batch; None chooses by the device."""
     calls: int
     """Encoder calls for an image, at most."""
+    targets: tuple[Target | None, ...] = (None,)
+    """What the codes of masked copies are compared with; None is the image itself."""
 
 
 class Flags(NamedTuple):
@@ -65,44 +68,55 @@ class Flags(NamedTuple):
     """Rounding error of the first masked copy's code; 0 in half precision, where the batch does not change it."""
     difference: Tensor
     """Largest difference between that code and any other; NaN or infinite where a code is."""
-    total: Tensor
-    """Σ s; NaN or infinite where a similarity is."""
-    squares: Tensor
-    """Σ s²."""
     movement: Tensor
     """Σ (1 − cosine of the code and that of a masked copy): how far masking moves the code."""
+    total: Float[Tensor, " targets"]
+    """Σ s toward each target; NaN or infinite where a similarity is."""
+    squares: Float[Tensor, " targets"]
+    """Σ s² toward each target."""
 
 
 @final
 class Subject:
     """An image on the device, with its code and its error flags."""
 
-    def __init__(self, pixels: Float[Tensor, "channels height width"]) -> None:
-        self.pixels = pixels
+    def __init__(self, pixels: Float[Tensor, "channels height width"], targets: Sequence[ResolvedTarget]) -> None:
+        self.pixels, self.targets = pixels, targets
         self.calls = 0
-        self.flags = Flags(*torch.zeros(len(Flags._fields), dtype=torch.float64, device=pixels.device))
+        zero = torch.zeros((), dtype=torch.float64, device=pixels.device)
+        self.flags = Flags(zero, zero, zero, zero.expand(len(targets)), zero.expand(len(targets)))
         self._code: Tensor | None = None
         self._first: Tensor | None = None
 
-    def compare(self, similarity: Kernel, codes: Float[Tensor, "rows dim"]) -> Float[Tensor, " masks"]:
-        """Return the similarity of each code, in float64; the first code ever given is that of the image itself."""
+    def compare(self, similarity: Kernel, codes: Float[Tensor, "rows dim"]) -> Float[Tensor, "masks targets"]:
+        """Return the similarity of each code toward each target, in float64.
+
+        The first code ever given is that of the image itself, and has no similarity.
+        """
         self.calls += len(codes)
         exact = codes.double()
         if self._code is None:
             self._code, exact = exact[0], exact[1:]
             self.flags = self.flags._replace(difference=(self._code - self._code).amax())  # NaN where the code is
         if not len(exact):
-            return exact[:, 0]
-        grain, difference, total, squares, movement = self.flags
+            return exact.new_empty(0, len(self.targets))
+        grain, difference, movement, total, squares = self.flags
         if self._first is None:
             self._first = exact[0]
             grain = (0.0 if codes.dtype in HALVES else torch.finfo(codes.dtype).eps) * exact[0].abs().amax()
-        values = _similarities(similarity, self._code, exact)
+        columns = [target.similarities(similarity, self._code, exact) for target in self.targets]
         difference = torch.maximum(difference, (exact - self._first).abs().amax())
-        cosines = values if isinstance(similarity, Cosine) else Cosine()(self._code, exact)
-        movement = movement + (1 - cosines).sum()
-        self.flags = Flags(grain, difference, total + values.sum(), squares + values.square().sum(), movement)
-        return values
+        own = columns[0] if self.targets[0] is ITSELF and isinstance(similarity, Cosine) else None
+        movement = movement + (1 - (Cosine()(self._code, exact) if own is None else own)).sum()
+        total = total + torch.stack([values.sum() for values in columns])
+        squares = squares + torch.stack([values.square().sum() for values in columns])
+        self.flags = Flags(grain, difference, movement, total, squares)
+        return torch.stack(columns, 1)
+
+    @property
+    def joined_flags(self) -> Float[Tensor, " flags"]:
+        """All error flags in one tensor."""
+        return torch.cat([flag.reshape(-1) for flag in self.flags])
 
 
 @final
@@ -134,15 +148,22 @@ class _TooManyError(Exception):
 class Engine:
     """Runs masked copies of images of one shape through an encoder."""
 
-    def __init__(self, encoder: Encoder, shape: torch.Size, plan: Plan, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        shape: torch.Size,
+        plan: Plan,
+        progress: Progress | None = None,
+        targets: Sequence[ResolvedTarget] = (ITSELF,),
+    ) -> None:
         forget_stale(encoder)
-        self.encoder, self.shape, self.plan, self.progress = encoder, shape, plan, progress
+        self.encoder, self.shape, self.plan, self.progress, self.targets = encoder, shape, plan, progress, targets
         self.device = encoder.device
         _, height, width = shape
         self.basis = Basis.of(plan.grid, height, width, self.device)
         self.behaviour = behaviour_of(encoder, shape)
         with self.behaviour.isolated():
-            self.rounding = rounding(encoder, self.basis, plan.similarity, shape)
+            self.rounding = rounding(encoder, self.basis, plan.similarity, targets, shape)
         default = CHUNKS.get(self.device.type, CHUNKS["cpu"]) * 224**2 // (height * width)
         self.chunk = limited_by_memory(encoder, plan.chunk or min(max(default, 1), MAX_CHUNK), height * width)
         self.sharing = True
@@ -166,7 +187,7 @@ class Engine:
 
     def subject(self, image: Image) -> Subject:
         """Send an image to the device."""
-        return Subject(sent(image.pixels, self.device).to(self.rounding.dtype))
+        return Subject(sent(image.pixels, self.device).to(self.rounding.dtype), self.targets)
 
     def ask(self, subject: Subject, draws: Draws) -> Question:
         """Queue an image under these masks; the first time, the image itself goes before them."""
@@ -259,12 +280,3 @@ class Engine:
         on_device = sent(torch.from_numpy(flags), self.device)
         draws = draws._replace(grids=draws.grids.to(self.rounding.dtype))
         return MaskedBatch(torch.stack(images), on_device[0], on_device[1].bool(), draws)
-
-
-def _similarities(similarity: Kernel, code: Tensor, codes: Tensor) -> Float[Tensor, " masks"]:
-    """Return the values of the kernel; refuse a kernel that does not give one number for each code."""
-    values = similarity(code, codes)
-    if not isinstance(values, Tensor) or values.shape != codes.shape[:1]:
-        shape = list(values.shape) if isinstance(values, Tensor) else type(values).__name__
-        raise ConfigurationError(f"the similarity gives {shape} for {len(codes)} codes, not a number each")
-    return values.double()

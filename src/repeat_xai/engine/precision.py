@@ -7,6 +7,7 @@ precision, for an untrained one it is not. δ is measured once, on masked copies
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ from repeat_xai.encoders.torch_encoder import TorchEncoder
 from repeat_xai.engine.kernels import Kernel
 from repeat_xai.engine.masks import Basis, Draws
 from repeat_xai.engine.runtimes import HALVES, MaskedBatch, eager, remembered
+from repeat_xai.engine.targets import ITSELF, ResolvedTarget
 from repeat_xai.errors import ConfigurationError, lacks_memory
 from repeat_xai.types import Encoder
 
@@ -32,11 +34,13 @@ class Rounding(NamedTuple):
     """A precision, and how far it moves similarities."""
 
     dtype: torch.dtype
-    error: float = 0.0
-    """Standard deviation of δ; 0 in the encoder's own precision."""
+    errors: tuple[float, ...] = ()
+    """Standard deviation of δ toward each target; none in the encoder's own precision."""
 
 
-def rounding(encoder: Encoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
+def rounding(
+    encoder: Encoder, basis: Basis, similarity: Kernel, targets: Sequence[ResolvedTarget], shape: torch.Size
+) -> Rounding:
     """Return the precision to use: the requested one or, on a GPU, the first half precision that does no harm."""
     own = Rounding(encoder.dtype)
     if not isinstance(encoder, TorchEncoder):
@@ -46,34 +50,44 @@ def rounding(encoder: Encoder, basis: Basis, similarity: Kernel, shape: torch.Si
         return own
     if requested != "auto" and getattr(torch, requested) not in HALVES:
         return Rounding(getattr(torch, requested))
-    question = f"rounding {basis.grid} {similarity} {shape}"
-    return remembered(encoder, question, lambda: _measured(encoder, basis, similarity, shape))
+    others = [target.digest for target in targets if target is not ITSELF]
+    question = f"rounding {basis.grid} {similarity} {others} {shape}"
+    return remembered(encoder, question, lambda: _measured(encoder, basis, similarity, targets, shape))
 
 
-def _measured(encoder: TorchEncoder, basis: Basis, similarity: Kernel, shape: torch.Size) -> Rounding:
+def _measured(
+    encoder: TorchEncoder, basis: Basis, similarity: Kernel, targets: Sequence[ResolvedTarget], shape: torch.Size
+) -> Rounding:
     """Measure δ for each half precision that may be used, and return the first that is fine enough."""
     requested = encoder.precision
     candidates = HALVES if requested == "auto" else (getattr(torch, requested),)
     try:
-        exact = _similarities(encoder, encoder.dtype, basis, similarity, shape)
+        exact = _similarities(encoder, encoder.dtype, basis, similarity, targets, shape)
     except Exception:  # the encoder's next, real call reports the error
         return Rounding(encoder.dtype if requested == "auto" else candidates[0])
     for dtype in candidates:
         try:
-            error = float((_similarities(encoder, dtype, basis, similarity, shape) - exact).std())
+            moved = _similarities(encoder, dtype, basis, similarity, targets, shape) - exact
         except Exception as failure:  # a module may fail in any way in a precision it was not made for
             if requested != "auto" and not lacks_memory(failure):
                 raise ConfigurationError(f"{encoder.name} does not run in {requested}; use float32") from failure
             continue
-        if requested != "auto" or error <= MAX_ROUNDING * float(exact.std()):
-            return Rounding(dtype, error)
+        errors = [float(column.std()) for column in moved]
+        limits = [MAX_ROUNDING * float(column.std()) for column in exact]
+        if requested != "auto" or all(error <= limit for error, limit in zip(errors, limits, strict=True)):
+            return Rounding(dtype, tuple(errors))
     return Rounding(encoder.dtype)
 
 
 def _similarities(
-    encoder: TorchEncoder, dtype: torch.dtype, basis: Basis, similarity: Kernel, shape: torch.Size
-) -> Float[Tensor, " masks"]:
-    """Return the similarities of masked copies of a made-up image, encoded in this precision."""
+    encoder: TorchEncoder,
+    dtype: torch.dtype,
+    basis: Basis,
+    similarity: Kernel,
+    targets: Sequence[ResolvedTarget],
+    shape: torch.Size,
+) -> Float[Tensor, "targets masks"]:
+    """Return the similarities of masked copies of a made-up image toward each target, encoded in this precision."""
     coarse = torch.randn(1, shape[0], 16, 16, generator=torch.Generator().manual_seed(0))
     image = F.interpolate(coarse, shape[1:], mode="bilinear").to(encoder.device, dtype)
     draws = basis.draw(seed=0, start=0, stop=1 + COPIES)
@@ -84,4 +98,4 @@ def _similarities(
         batch = MaskedBatch(image, torch.zeros_like(number), number == 0, Draws(grids.to(dtype), shifts))
         codes.append(eager(encoder, dtype).run(batch, basis))
     whole, *_ = every = torch.cat(codes).double()
-    return similarity(whole, every[1:])
+    return torch.stack([target.similarities(similarity, whole, every[1:]) for target in targets])

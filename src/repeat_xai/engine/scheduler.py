@@ -1,8 +1,8 @@
 """The scheduler measures how similar images stay under masks, for many images at once.
 
-An estimate is a generator that is run for one image. It yields masks and is sent their similarities, which stay on the
-encoder's device; or it yields a tensor and is sent it on the host. Its last yield must be a tensor, so that error flags
-are read with it. While one image waits for its tensor, others keep the device busy.
+An estimate is a generator that is run for one image and one target. It yields masks and is sent their similarities,
+which stay on the encoder's device; or it yields a tensor and is sent it on the host. Its last yield must be a tensor,
+so that error flags are read with it. While one image waits for its tensor, others keep the device busy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Generic, NamedTuple, TypeVar, final
@@ -20,16 +20,17 @@ import torch
 from torch import Tensor
 
 from repeat_xai.engine.batches import Engine, Plan, Progress, Question, Subject
+from repeat_xai.engine.lockstep import Estimate, in_lockstep
 from repeat_xai.engine.masks import Basis, Draws
 from repeat_xai.engine.precision import MAX_ROUNDING
 from repeat_xai.engine.runtimes import add_spent_time
+from repeat_xai.engine.targets import ResolvedTarget, resolve
 from repeat_xai.errors import EncoderError, RepeatError, lacks_memory
 from repeat_xai.types import Answer, Encoder, Image, Task, expect, expect_encoder
 
-__all__ = ["Estimate", "Progress", "replay", "run_estimates"]
+__all__ = ["Estimate", "Progress", "replay", "run_estimates", "run_target_estimates"]
 
 T = TypeVar("T")
-Estimate = Generator[Draws | Tensor, Tensor, T]
 SAME_CODE = 8
 """Codes that differ by no more than this many rounding errors count as the same code."""
 
@@ -43,7 +44,30 @@ def run_estimates(
 ) -> Iterator[Answer[T]]:
     """Yield an answer for each task, in order; an image that cannot be explained is answered with its error.
 
-    `progress` is called with the similarities of masked copies, in the order of their masks, as they are measured.
+    `plan` has one target. `progress` is called with the similarities of masked copies, in the order of their masks, as
+    they are measured.
+    """
+
+    def first_column(similarity: Tensor) -> None:
+        assert progress is not None
+        progress(similarity[:, 0])
+
+    for answer in run_target_estimates(
+        encoder, tasks, lambda basis, image: [estimate(basis, image)], plan, first_column if progress else None
+    ):
+        yield answer.with_result(lambda _, results: results[0])
+
+
+def run_target_estimates(
+    encoder: Encoder,
+    tasks: Iterable[Task],
+    estimates: Callable[[Basis, Image], Sequence[Estimate[T]]],
+    plan: Plan,
+    progress: Progress | None = None,
+) -> Iterator[Answer[list[T]]]:
+    """Yield for each task the results of one estimate for each target of the plan, all from the same masked copies.
+
+    `progress` is called with similarities [masks, targets].
     """
     shape: torch.Size | None = None
 
@@ -56,12 +80,16 @@ def run_estimates(
             expect(encoder, task.image)
         return shape
 
+    def estimate(basis: Basis, image: Image) -> Estimate[list[T]]:
+        return in_lockstep(estimates(basis, image))
+
     expect_encoder(encoder)
+    targets = [resolve(encoder, target, plan.similarity) for target in plan.targets]
     for size, group in groupby(tasks, key=shape_of):
         if size is None:
             yield from (_without_image(task) for task in group)
         else:
-            yield from _same_shape(encoder, size, estimate, plan, progress, group)
+            yield from _same_shape(encoder, size, estimate, plan, progress, targets, group)
 
 
 def replay(estimate: Estimate[T], similarity: Tensor) -> T:
@@ -87,11 +115,12 @@ def _same_shape(
     estimate: Callable[[Basis, Image], Estimate[T]],
     plan: Plan,
     progress: Progress | None,
+    targets: Sequence[ResolvedTarget],
     tasks: Iterator[Task],
 ) -> Iterator[Answer[T]]:
     """Answer tasks whose images have one shape; where the encoder cannot be used, all of them with that error."""
     try:
-        engine = Engine(encoder, shape, plan, progress)
+        engine = Engine(encoder, shape, plan, progress, targets)
     except EncoderError as error:
         failure = error  # `error` is deleted at the end of this block, before the first answer is requested
         return (
@@ -116,8 +145,8 @@ class _Job(Generic[T]):
     started: float
     subject: Subject
     estimate: Estimate[T]
-    deviation: float = math.inf
-    """Standard deviation of its similarities."""
+    deviations: Sequence[float] = ()
+    """Standard deviation of its similarities toward each target."""
     movement: float = math.nan
     """Mean of 1 − cosine between its code and those of its masked copies."""
     result: T | RepeatError | None = None
@@ -202,7 +231,7 @@ class _Pipeline(Generic[T]):
             if question.failure is not None:
                 job.result = question.failure
             else:
-                flags = None if self.on_gpu else torch.stack(job.subject.flags)
+                flags = None if self.on_gpu else job.subject.joined_flags
                 self._go_on(job, torch.cat(question.answers), flags)
 
     def _go_on(self, job: _Job[T], value: Tensor | None, flags: Tensor | None = None) -> None:
@@ -227,34 +256,36 @@ class _Pipeline(Generic[T]):
 
     def _read(self, job: _Job[T], value: Tensor) -> _Reading:
         """Begin to copy a tensor to the host, without waiting for it."""
-        flags = torch.stack(job.subject.flags).to("cpu", non_blocking=True)
+        flags = job.subject.joined_flags.to("cpu", non_blocking=True)
         on_host = value.to("cpu", non_blocking=True)
         arrived = torch.cuda.current_stream(value.device).record_event() if self.on_gpu else None
         return _Reading(job, on_host, flags, arrived)
 
-    def _check(
-        self, job: _Job[T], grain: float, difference: float, total: float, squares: float, movement: float
-    ) -> None:
+    def _check(self, job: _Job[T], grain: float, difference: float, movement: float, *sums: float) -> None:
         """Refuse codes that are not finite or do not depend on the image."""
         name, count = self.engine.encoder.name, job.subject.calls - 1
         if not math.isfinite(difference):
             raise EncoderError(f"{name}: returns NaN or infinite codes; check its weights and precision")
-        if not math.isfinite(total):
+        totals, squares = sums[: len(sums) // 2], sums[len(sums) // 2 :]
+        if not all(math.isfinite(total) for total in totals):
             raise EncoderError("the similarity gives NaN or infinite numbers")
         if count > 1 and difference <= SAME_CODE * grain:
             raise EncoderError(
                 f"{job.name}: every masked copy has the same code; {name} ignores its input, "
                 "or the masks keep too little of it"
             )
-        mean = total / count
-        job.deviation = max(0.0, squares / count - mean * mean) ** 0.5
+        job.deviations = [
+            max(0.0, square / count - (total / count) * (total / count)) ** 0.5
+            for total, square in zip(totals, squares, strict=True)
+        ]
         job.movement = movement / count
 
     def _answer(self, job: _Job[T], seconds: float) -> Answer[T]:
         """Return the answer for a finished image; warn where half precision was too coarse for it."""
         assert job.result is not None
         precision = str(self.engine.rounding.dtype).removeprefix("torch.")
-        if self.engine.rounding.error > MAX_ROUNDING * job.deviation:
+        errors = zip(self.engine.rounding.errors, job.deviations, strict=False)  # a job that failed has no deviations
+        if any(error > MAX_ROUNDING * deviation for error, deviation in errors):
             warnings.warn(
                 f"{job.name}: rounding in {precision} may change votes; give precision='float32'", stacklevel=2
             )

@@ -49,7 +49,7 @@ def score_maps(stored: Mapping[str, Tensor], segmentation: Bool[Tensor, "height 
     `vote_share` and `vote_variance` are importance and uncertainty with binary votes of the same repeats. A value that
     is undefined is NaN, and not left out, so that a row shows which metrics were known when it was made.
     """
-    maps = dict(stored)
+    maps = {kind: values for kind, values in stored.items() if kind != "effect"}  # no metric judges it
     if (share := stored.get("vote_share")) is not None:
         maps["vote_variance"] = share * (1 - share)
     metrics = map_metrics()

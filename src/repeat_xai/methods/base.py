@@ -8,14 +8,17 @@ defined by its `answers` alone takes the functions `explain_image` and `explain_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from torch import Tensor
 
 from repeat_xai.encoders.calls import metering
+from repeat_xai.engine.targets import Contrast, as_codes
 from repeat_xai.errors import ConfigurationError, EncoderError, RepeatError
 from repeat_xai.methods.provenance import MethodMaps, explanations
 from repeat_xai.types import Answer, Encoder, Explanation, Image, Task, expect, expect_encoder, only_result, result_of
+from repeat_xai.types.text import Text
 
 if TYPE_CHECKING:
     from repeat_xai.engine.scheduler import Progress
@@ -85,7 +88,9 @@ def answers_of_base(
 ) -> Iterator[Answer[Explanation]]:
     """Yield for each task the importance map of one run of a base; its uncertainty is unknown."""
     del progress  # no similarities are measured
-    run = lambda image: MethodMaps(importance_of(self, encoder, image, seed=seed))  # noqa: E731
+    expect_encoder(encoder)
+    base = with_codes(self, encoder)
+    run = lambda image: MethodMaps(importance_of(base, encoder, image, seed=seed))  # noqa: E731
     return explanations(answer_each(encoder, tasks, run), self, encoder, seed=seed)
 
 
@@ -112,6 +117,14 @@ def expect_base(base: object) -> None:
     """Refuse what cannot be the base of another method."""
     if isinstance(base, type) or not isinstance(base, Base):
         raise ConfigurationError(f"base must be a method with an importance map, such as Saliency(), not {base!r}")
+
+
+def with_codes(base: Base, encoder: Encoder) -> Base:
+    """Return the base with its target as codes, so that many images are explained and the target is encoded once."""
+    target = getattr(base, "target", None)
+    if isinstance(target, Image | tuple | Text | Contrast) and is_dataclass(base):
+        return replace(base, target=as_codes(encoder, target))
+    return base
 
 
 def is_deterministic(base: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -12,10 +12,12 @@ import PIL.Image
 from torch import Tensor
 
 from repeat_xai.data.images import ImageProtocol, load_image
+from repeat_xai.engine.targets import Target
 from repeat_xai.errors import ConfigurationError, ImageError, choose
 from repeat_xai.methods.base import Method
+from repeat_xai.methods.many_targets import answers_for_targets
 from repeat_xai.methods.repeat import Repeat
-from repeat_xai.types import Encoder, Explanation, Image
+from repeat_xai.types import Encoder, Explanation, Image, Task, only_result, result_of
 
 ACCEPTED = "a path, a Pillow image, an array, a tensor [c, h, w] or [n, c, h, w], or an Image"
 BATCH_DIMENSIONS = 4
@@ -60,19 +62,70 @@ def explain_many(
         seed: The same seed gives the same maps, in whatever order the pictures come.
         protocol: As for `explain`.
     """
+    _expect_method(method, protocol)
+    return method.stream(encoder, _all_images(encoder, pictures, protocol), seed=seed)
+
+
+def explain_targets(
+    encoder: Encoder,
+    picture: object,
+    targets: Sequence[Target | None],
+    *,
+    method: Method = Repeat(),
+    seed: int = 0,
+    protocol: ImageProtocol = "encoder",
+) -> list[Explanation]:
+    """Explain one picture toward several targets, and return one explanation for each.
+
+    With REPEAT or RELAX, all targets share the same masked copies: they cost the encoder calls of the one target that
+    needs most masks, and each explanation equals the one that its target would get alone.
+
+    Args:
+        encoder: The encoder, made by `load_encoder`.
+        picture: Anything that `explain` takes.
+        targets: What the picture is compared with: an `Image`, a tuple of images (their mean code), a tensor (a code),
+            a `Text`, a `Direction` or a `Contrast`; None is the picture itself.
+        method: The method that explains it, without a target of its own.
+        seed: The same seed gives the same maps.
+        protocol: As for `explain`.
+    """
+    _expect_method(method, protocol)
+    images = list(_images(encoder, picture, protocol))
+    if len(images) != 1:
+        raise ImageError(f"this is a batch of {len(images)} images; use explain_many_targets")
+    return only_result(answers_for_targets(method, encoder, [Task(images[0])], targets, seed=seed))
+
+
+def explain_many_targets(
+    encoder: Encoder,
+    pictures: Iterable[object],
+    targets: Sequence[Target | None],
+    *,
+    method: Method = Repeat(),
+    seed: int = 0,
+    protocol: ImageProtocol = "encoder",
+) -> Iterator[list[Explanation]]:
+    """Explain many pictures toward several targets, in order: for each picture, a list as from `explain_targets`.
+
+    The targets are encoded once, and not again for each picture.
+    """
+    _expect_method(method, protocol)
+    images = _all_images(encoder, pictures, protocol)
+    return map(result_of, answers_for_targets(method, encoder, map(Task, images), targets, seed=seed))
+
+
+def _all_images(encoder: Encoder, pictures: Iterable[object], protocol: ImageProtocol) -> Iterator[Image]:
+    """Return the images of a list, a batch or a loader; refuse a single picture."""
     if isinstance(pictures, str | Path | PIL.Image.Image | Image) or not isinstance(pictures, Iterable):
-        raise ImageError(f"explain_many takes a list or loader of pictures, not {type(pictures).__name__}; use explain")
+        raise ImageError(f"many pictures are needed, in a list or a loader, not {type(pictures).__name__}; use explain")
     if isinstance(pictures, dict):
-        raise ImageError(f"explain_many cannot take a dict; give {ACCEPTED}, or a list of these")
+        raise ImageError(f"a dict of pictures cannot be explained; give {ACCEPTED}, or a list of these")
     if isinstance(pictures, np.ndarray | Tensor) and pictures.ndim not in (1, BATCH_DIMENSIONS):
         raise ImageError(
-            f"explain_many takes a list of pictures or a batch [n, c, h, w], not {list(pictures.shape)}; use explain"
+            f"many pictures are a list of them or a batch [n, c, h, w], not {list(pictures.shape)}; use explain"
         )
-    _expect_method(method, protocol)
     batches = [pictures] if _is_batch(pictures) else pictures
-    return method.stream(
-        encoder, _named(image for batch in batches for image in _images(encoder, batch, protocol)), seed=seed
-    )
+    return _named(image for batch in batches for image in _images(encoder, batch, protocol))
 
 
 def _images(encoder: Encoder, picture: Any, protocol: ImageProtocol) -> Iterator[Image]:

@@ -7,6 +7,8 @@ map plus the noise of N masks. A set of P ≪ K·N masks, drawn as orthogonal ar
                square c of the image:    E[s·M] = q β₀ + q(1 − q) Σ_c β_c C_c,    C_c q(1 − q) = Cov(m_c, M)
     noise      δ_b = R_b − R, where R_b = Σ w_b s·M / Σ w_b M over N masks drawn from the set with replacement
 
+With another target than the image itself, the effect is that of the limit: μ − β₀ = (1 − q) Σ_c β_c C_c.
+
 The maps μ ± δ_b, b = 1 … 100, are then cut and vote as the maps of REPEAT do. Both signs are used because noise is as
 likely as its mirror image, so that an excess under one sign is balanced by a lack under the other.
 
@@ -130,13 +132,16 @@ class FastEstimator:
         if self.budget is not None and self.budget != record["masks"]:
             record["asked"] = self.budget
         p, share = self.tally(basis, measured, fit, counts)
-        p, uncertainty, share = yield torch.stack((p, p * (1 - p), share)).float()
-        return MethodMaps(p, uncertainty, share, {"budget": record})
+        maps = [p, p * (1 - p), share]
+        if self.base.target is not None:
+            maps.append(effect(basis, fit.beta))
+        p, uncertainty, share, *others = yield torch.stack(maps).float()
+        return MethodMaps(p, uncertainty, share, others[0] if others else None, {"budget": record})
 
     def cast(self, maps: Float[Tensor, "maps height width"]) -> tuple[Tensor, Tensor]:
         """Return which pixels each map calls important, and its weighted votes."""
         votes = indicator(maps, self.threshold).double()
-        return votes, votes * weights(maps, self.votes)
+        return votes, votes * weights(maps, self.votes, self.base.zero)
 
     def tally(
         self, basis: Basis, measured: MeasuredMasks, fit: Fit, counts: Float[Tensor, "resamples masks"]
@@ -200,6 +205,12 @@ def mean_maps(basis: Basis, betas: Float[Tensor, "maps terms"], relax: Relax) ->
     effects = rows @ betas[:, 1:].view(-1, cells, cells) @ columns.T
     products = keep * betas[:, :1, None] + keep * (1 - keep) * effects
     return products / keep if relax.normalise == "mask_sum" else products
+
+
+def effect(basis: Basis, beta: Float[Tensor, " terms"]) -> Map:
+    """Return μ − β₀: how much higher the mean similarity is when a pixel is kept than overall, in the limit."""
+    cells, (rows, columns) = basis.grid.cells, basis.covariances
+    return (1 - basis.grid.keep) * (rows @ beta[1:].view(cells, cells) @ columns.T)
 
 
 def resample(measured: int, masks: int, *, seed: int) -> Float[Tensor, "resamples masks"]:

@@ -14,16 +14,17 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, NamedTuple, final
 
+from repeat_xai.engine.targets import Target
 from repeat_xai.errors import ConfigurationError, choose
 from repeat_xai.methods import bases
 from repeat_xai.methods.base import Base, Method, is_deterministic
 from repeat_xai.methods.bases.features import Features
 from repeat_xai.methods.fast_estimator import FEWEST_MASKS
+from repeat_xai.methods.many_targets import with_target
 from repeat_xai.methods.perturbations import InputDropout, Perturbation
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.spread import Spread
-from repeat_xai.types import Image
 
 
 def _bases() -> Iterator[tuple[str, Base]]:
@@ -63,7 +64,7 @@ class BaseOptions(NamedTuple):
     fill: str | None = None
     features: Features | None = None
     channels: str | None = None
-    reference: Image | None = None
+    target: Target | None = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -86,12 +87,9 @@ class MethodSettings:
     def method(self, name: str) -> Method:
         """Return the method of this name."""
         base, wrapper, options = parse(name)
-        if options:
-            return replace(self.repeat, **options)
-        if base == "repeat":
-            return self.repeat
-        if base == "relax":
-            return self.repeat if wrapper == "repeat" else self.relax
+        if base in ("repeat", "relax"):
+            method = self.relax if base == "relax" and not wrapper else replace(self.repeat, **options)
+            return method if self.options.target is None else with_target(method, self.options.target)
         chosen = replace(METHODS[base], **{option: self.options.given[option] for option in self._used(base)})
         if wrapper == "repeat":
             return replace(self.repeat, base=chosen, estimator="exact")
@@ -103,10 +101,6 @@ class MethodSettings:
         used = {option for name in names for option in self._used(parse(name).base)}
         if unused := sorted(self.options.given.keys() - used):
             raise ConfigurationError(f"{' and '.join(unused)}: not an option of {', '.join(names)}")
-        if self.options.reference is not None:
-            for name in names:
-                if "reference" not in self._used(parse(name).base):
-                    raise ConfigurationError(f"reference: {name} explains an image by its own code; leave {name} out")
         methods = {name: self.method(name) for name in names}
         if not any(isinstance(method, Repeat) and method.is_fast for method in methods.values()):
             self._expect_no_fast_options()
@@ -129,9 +123,9 @@ class MethodSettings:
             raise ConfigurationError(f"{' and '.join(unused)}: not an option of {', '.join(names)}")
 
     def _used(self, base: str) -> set[str]:
-        """Return which of the given options a base has; RELAX and REPEAT have options of their own."""
+        """Return which of the given options a base has; of these, RELAX and REPEAT have the target."""
         if base in ("repeat", "relax"):
-            return set()
+            return {"target"} & self.options.given.keys()
         return {field.name for field in fields(METHODS[base])} & self.options.given.keys()
 
 

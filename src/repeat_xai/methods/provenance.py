@@ -45,6 +45,8 @@ class MethodMaps(NamedTuple):
     """None for a method that does not measure it."""
     vote_share: Map | None = None
     """None for a method that casts no votes."""
+    effect: Map | None = None
+    """None where the image is compared with itself, and for a method that is not over RELAX."""
     record: Mapping[str, Any] = {}
     """Further facts for the provenance, such as the number of masks that were used."""
 
@@ -77,18 +79,37 @@ def explanations(
     for answer in answers:
 
         def explanation(image: Image, maps: MethodMaps, answer: Answer[MethodMaps] = answer) -> Explanation:
-            return Explanation(
-                importance=maps.importance.float(),
-                uncertainty=None if maps.uncertainty is None else maps.uncertainty.float(),
-                vote_share=None if maps.vote_share is None else maps.vote_share.float(),
-                photo=image.photo,
-                provenance=request(method, encoder, image, seed=seed)
-                | _circumstances(encoder, image)
-                | {"encoder_calls": answer.calls, "seconds": round(answer.seconds, 3), "ran": dict(answer.ran)}
-                | dict(maps.record),
-            )
+            return explanation_of(image, maps, answer, method, encoder, seed=seed)
 
         yield answer.with_result(explanation)
+
+
+def explanation_of(
+    image: Image,
+    maps: MethodMaps,
+    answer: Answer[Any],
+    method: object,
+    encoder: Encoder,
+    *,
+    seed: int,
+    record: Mapping[str, Any] = {},
+) -> Explanation:
+    """Return the maps as an explanation, which says what made them and what the answer cost.
+
+    `record` holds further facts for the provenance, beside those of the maps.
+    """
+    return Explanation(
+        importance=maps.importance.float(),
+        uncertainty=None if maps.uncertainty is None else maps.uncertainty.float(),
+        vote_share=None if maps.vote_share is None else maps.vote_share.float(),
+        effect=None if maps.effect is None else maps.effect.float(),
+        photo=image.photo,
+        provenance=request(method, encoder, image, seed=seed)
+        | _circumstances(encoder, image)
+        | {"encoder_calls": answer.calls, "seconds": round(answer.seconds, 3), "ran": dict(answer.ran)}
+        | dict(maps.record)
+        | dict(record),
+    )
 
 
 def _circumstances(encoder: Encoder, image: Image) -> dict[str, Any]:
@@ -126,7 +147,7 @@ def configuration(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(name): configuration(part) for name, part in value.items()}
     if isinstance(value, Tensor):
-        content = value.detach().cpu().contiguous().numpy().tobytes()
+        content = value.detach().cpu().flatten().view(torch.uint8).numpy().tobytes()  # numpy has no bfloat16
         return {"sha256": hashlib.sha256(content).hexdigest(), "shape": list(value.shape)}
     if value is None or isinstance(value, bool | str):
         return value

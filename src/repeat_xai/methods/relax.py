@@ -1,9 +1,13 @@
 """RELAX (Wickstrøm et al. 2023) masks the image at random and measures how similar its code stays.
 
     R = Σ s·M / Σ M            U = Σ (s − R)²·M / Σ M            s = s(h, h̄), h̄ the code of the image under M
+    effect = Σ s·M / Σ M − Σ s / N
 
 The paper prints both with 1/N in place of 1/Σ M. The authors' code divides R by Σ M, which reproduces the paper's
 figures, and does not divide U at all. `normalise` and `normalise_uncertainty` choose among these readings by name.
+
+h is the code of the image itself, or of another target (`engine/targets.py`). Toward another target a pixel may lower
+the similarity, so an explanation then has the effect too: how much higher s is when the pixel is kept than overall.
 """
 
 from __future__ import annotations
@@ -20,9 +24,11 @@ from repeat_xai.engine.batches import Plan
 from repeat_xai.engine.kernels import Cosine, Kernel
 from repeat_xai.engine.masks import Basis, Grid
 from repeat_xai.engine.scheduler import Estimate, Progress, run_estimates
+from repeat_xai.engine.targets import Target, expect_target
 from repeat_xai.errors import ConfigurationError, at_least, choose
 from repeat_xai.methods.base import explain_image, explain_images
 from repeat_xai.methods.provenance import MethodMaps, explanations
+from repeat_xai.methods.votes import Zero
 from repeat_xai.seeds import fold
 from repeat_xai.types import Answer, Encoder, Explanation, Image, Task, only_result
 
@@ -49,6 +55,8 @@ class Moments:
     """Σ (s − s₀)·M."""
     second: Map
     """Σ (s − s₀)²·M."""
+    total: Tensor
+    """Σ (s − s₀)."""
 
 
 @final
@@ -70,6 +78,8 @@ class Relax:
     """How masks are drawn."""
     similarity: Kernel = Cosine()
     """The kernel s that compares codes."""
+    target: Target | None = None
+    """What the codes of masked copies are compared with; None is the image itself."""
     normalise: Normalise = "mask_sum"
     """The divisor of Σ s·M: the sum of the masks, or their count N as printed."""
     normalise_uncertainty: NormaliseUncertainty = "mask_sum"
@@ -85,6 +95,7 @@ class Relax:
             raise ConfigurationError(f"grid must be a Grid, such as Grid(cells=7), not {self.grid!r}")
         if isinstance(self.similarity, type) or not callable(self.similarity):
             raise ConfigurationError(f"similarity must be a kernel, such as Cosine(), not {self.similarity!r}")
+        expect_target(self.target)
         choose("normalise", self.normalise, get_args(Normalise))
         choose("normalise_uncertainty", self.normalise_uncertainty, get_args(NormaliseUncertainty))
 
@@ -96,7 +107,12 @@ class Relax:
     @property
     def plan(self) -> Plan:
         """How the engine is to run the masked copies of an image."""
-        return Plan(self.grid, self.similarity, self.chunk, self.calls)
+        return Plan(self.grid, self.similarity, self.chunk, self.calls, (self.target,))
+
+    @property
+    def zero(self) -> Zero:
+        """The importance that has no weight in a vote."""
+        return "zero" if self.target is None else "minimum"
 
     __call__ = explain_image
     stream = explain_images
@@ -121,14 +137,21 @@ class Relax:
         """Ask for the similarities under all masks, and return importance and uncertainty."""
         moments = yield from self.moments(basis, image, seed=seed)
         importance = self.mean_similarity(moments)
-        importance, uncertainty = yield torch.stack((importance, self.similarity_variance(moments, importance)))
-        return MethodMaps(importance, uncertainty)
+        maps = [importance, self.similarity_variance(moments, importance)]
+        if self.target is not None:
+            maps.append(self.effect(moments))
+        importance, uncertainty, *effect = yield torch.stack(maps)
+        return MethodMaps(importance, uncertainty, effect=effect[0] if effect else None)
 
     def mean_similarity(self, m: Moments) -> Map:
         """Return R."""
         if self.normalise == "count":
             return (m.first + m.origin * m.masks) / self.masks
         return torch.where(m.masks > 0, m.origin + m.first / m.masks, 0.0)
+
+    def effect(self, m: Moments) -> Map:
+        """Return Σ s·M / Σ M − Σ s / N, whatever `normalise` says: the difference of two mean similarities."""
+        return torch.where(m.masks > 0, m.first / m.masks - m.total / self.masks, 0.0)
 
     def similarity_variance(self, m: Moments, importance: Map) -> Map:
         """Return U, from Σ (s − R)²·M = Σ (s − s₀)²·M − 2 (R − s₀) Σ (s − s₀)·M + (R − s₀)² Σ M."""
@@ -143,10 +166,13 @@ class Relax:
     def moments(self, basis: Basis, image: Image, *, seed: int) -> Estimate[Moments]:
         """Ask for the similarities under the masks that the seed and the image determine, and return their sums."""
         origin, sums = None, torch.zeros((), device=basis.rows.device)
+        total = torch.zeros((), dtype=torch.float64, device=basis.rows.device)
         for draws in basis.row(self.masks, seed=fold(seed, image.photo.digest)):
             similarity = yield draws
             origin = similarity[0] if origin is None else origin
             difference = similarity - origin
+            total = total + difference.sum()
             sums = sums + basis.sums(draws, torch.stack((torch.ones_like(difference), difference, difference**2), 1))
         assert origin is not None
-        return Moments(origin, *basis.maps(sums))
+        masks, first, second = basis.maps(sums)
+        return Moments(origin, masks, first, second, total)

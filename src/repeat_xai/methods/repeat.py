@@ -4,7 +4,8 @@
     p = (1/K) Σ_k I(k)·W(k)                       U = p(1 − p)
 
 R(k) is the k-th run of a stochastic base method, and τ(k) is the cut of that run's own map. Binary votes leave W out,
-which makes p the mean of true Bernoulli samples.
+which makes p the mean of true Bernoulli samples. Over RELAX with a target other than the image itself, the weight W is
+another one (`votes.py`), and an explanation has the effect of its base too: for exact repeats, the mean over repeats.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final, get_args
 import torch
 from torch import Tensor
 
+from repeat_xai.engine.batches import Plan
 from repeat_xai.engine.masks import Basis
 from repeat_xai.engine.scheduler import Estimate, Progress, run_estimates
 from repeat_xai.errors import ConfigurationError, at_least, choose, expect_number
@@ -30,12 +32,13 @@ from repeat_xai.methods.base import (
     importance_of,
     is_deterministic,
     name_of,
+    with_codes,
 )
 from repeat_xai.methods.fast_estimator import FEWEST_MASKS, MAX_BUDGET, FastEstimator
 from repeat_xai.methods.provenance import MethodMaps, explanations
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.thresholds import Threshold, expect_threshold
-from repeat_xai.methods.votes import Votes, indicator, weights
+from repeat_xai.methods.votes import Votes, Zero, indicator, weights
 from repeat_xai.seeds import fold
 from repeat_xai.types import Answer, Encoder, Explanation, Image, Task, expect_encoder
 
@@ -114,6 +117,12 @@ class Repeat:
         calls = getattr(self.base, "calls", None)
         return None if calls is None else self.repeats * int(calls)
 
+    @property
+    def plan(self) -> Plan:
+        """How the engine is to run the masked copies of an image; only for REPEAT over RELAX."""
+        assert isinstance(self.base, Relax)
+        return self.base.plan._replace(calls=self.calls or 0)
+
     __call__ = explain_image
     stream = explain_images
 
@@ -126,10 +135,10 @@ class Repeat:
             needed = f"the fast estimator needs Relax of {FEWEST_MASKS} masks or more as its base"
             warnings.warn(f"{needed}: exact repeats are used", stacklevel=2)
         if isinstance(self.base, Relax):
-            plan = self.base.plan._replace(calls=self.calls or 0)
-            maps = run_estimates(encoder, tasks, partial(self.estimate, seed=seed), plan, progress)
+            maps = run_estimates(encoder, tasks, partial(self.estimate, seed=seed), self.plan, progress)
         else:
-            maps = answer_each(encoder, tasks, partial(self._repeated, encoder, seed=seed))
+            run = partial(self._repeated, with_codes(self.base, encoder), encoder, seed=seed)
+            maps = answer_each(encoder, tasks, run)
         return explanations(maps, self, encoder, seed=seed)
 
     def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
@@ -152,20 +161,25 @@ class Repeat:
     def _exact(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
         """Run RELAX K times."""
         assert isinstance(self.base, Relax)
-        p = share = torch.zeros((), dtype=torch.float64, device=basis.rows.device)
+        p = share = effect = torch.zeros((), dtype=torch.float64, device=basis.rows.device)
         for repeat in range(self.repeats):
             moments = yield from self.base.moments(basis, image, seed=fold(seed, "repeat", repeat))
-            p, share = self._with_votes(self.base.mean_similarity(moments), p, share)
-        p, share = yield torch.stack((p, share))
-        return MethodMaps(p, p * (1 - p), share)
+            p, share = self._with_votes(self.base.mean_similarity(moments), p, share, zero=self.base.zero)
+            if self.base.target is not None:
+                effect = effect + self.base.effect(moments) / self.repeats
+        if self.base.target is None:
+            p, share = yield torch.stack((p, share))
+            return MethodMaps(p, p * (1 - p), share)
+        p, share, effect = yield torch.stack((p, share, effect))
+        return MethodMaps(p, p * (1 - p), share, effect)
 
-    def _repeated(self, encoder: Encoder, image: Image, *, seed: int) -> MethodMaps:
-        """Run any base K times."""
+    def _repeated(self, base: Base, encoder: Encoder, image: Image, *, seed: int) -> MethodMaps:
+        """Run any base K times; its target is given as codes."""
         p = share = torch.zeros((), dtype=torch.float64)
         previous: Map | None = None
         undeclared = not hasattr(self.base, "stochastic")
         for repeat in range(self.repeats):
-            importance = importance_of(self.base, encoder, image, seed=fold(seed, "repeat", repeat))
+            importance = importance_of(base, encoder, image, seed=fold(seed, "repeat", repeat))
             same = undeclared and previous is not None and importance.equal(previous)
             if same and importance.amin() < importance.amax():
                 raise ConfigurationError(f"the base {SAME_MAPS}")
@@ -173,7 +187,7 @@ class Repeat:
             previous = importance
         return MethodMaps(p, p * (1 - p), share)
 
-    def _with_votes(self, importance: Map, p: Tensor, share: Tensor) -> tuple[Map, Map]:
+    def _with_votes(self, importance: Map, p: Tensor, share: Tensor, zero: Zero = "zero") -> tuple[Map, Map]:
         """Return p and the share of votes with the votes of one repeat added."""
         votes = indicator(importance[None], self.threshold)[0].double()
-        return p + votes * weights(importance[None], self.votes)[0] / self.repeats, share + votes / self.repeats
+        return p + votes * weights(importance[None], self.votes, zero)[0] / self.repeats, share + votes / self.repeats

@@ -27,6 +27,7 @@ from repeat_xai.methods.base import (
     importance_of,
     is_deterministic,
     name_of,
+    with_codes,
 )
 from repeat_xai.methods.bases.features import parts_of
 from repeat_xai.methods.bases.kernel_shap import KernelShap
@@ -35,7 +36,7 @@ from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.perturbations import CROP_CORNERS, Crops, Ensemble, InputDropout, Pass, Perturbation
 from repeat_xai.methods.provenance import MethodMaps, explanations
 from repeat_xai.seeds import fold
-from repeat_xai.types import Answer, Encoder, Explanation, Image, Task
+from repeat_xai.types import Answer, Encoder, Explanation, Image, Task, expect_encoder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,18 +89,21 @@ class Spread:
     ) -> Iterator[Answer[Explanation]]:
         """Yield an answer for each task, in order; an image that cannot be explained is answered with its error."""
         del progress  # the base is not known to measure similarities
-        return explanations(
-            answer_each(encoder, tasks, partial(self._all_passes, encoder, seed=seed)), self, encoder, seed=seed
-        )
+        expect_encoder(encoder)
+        run = partial(self._all_passes, with_codes(self.base, encoder), encoder, seed=seed)
+        return explanations(answer_each(encoder, tasks, run), self, encoder, seed=seed)
 
-    def _all_passes(self, encoder: Encoder, image: Image, *, seed: int) -> MethodMaps:
-        """Return mean and deviation over the passes, updated pass by pass (Welford's algorithm)."""
+    def _all_passes(self, base: Base, encoder: Encoder, image: Image, *, seed: int) -> MethodMaps:
+        """Return mean and deviation over the passes, updated pass by pass (Welford's algorithm).
+
+        The base has the codes of its target by this encoder.
+        """
         if isinstance(encoder, OnnxEncoder):
             # Each pass holds the lock of the global generators. A network that loops without end is to do so before.
             behaviour_of(encoder, image.pixels.shape)
         count, mean, squares = torch.zeros(3, *image.pixels.shape[1:], dtype=torch.float64)
         for number in range(self.passes):
-            importance = self._pass(encoder, image, number, seed=fold(seed, "pass", number))
+            importance = self._pass(base, encoder, image, number, seed=fold(seed, "pass", number))
             seen = importance.isfinite()  # a crop sees only a part of the image
             count = count + seen
             difference = torch.where(seen, importance - mean, 0.0)
@@ -107,12 +111,12 @@ class Spread:
             squares = squares + difference * torch.where(seen, importance - mean, 0.0)
         return MethodMaps(mean, (squares / (count - 1).clamp_min(1)).sqrt())
 
-    def _pass(self, encoder: Encoder, image: Image, number: int, *, seed: int) -> Tensor:
+    def _pass(self, base: Base, encoder: Encoder, image: Image, number: int, *, seed: int) -> Tensor:
         """Return R(k) as a map of the unchanged image."""
         changed = Pass(encoder, image)
         if self.by is not None:
             changed = self.by(encoder, image, number=number, seed=fold(seed, "perturbation", image.photo.digest))
-        base = self.base
+        base = base if changed.encoder is encoder else self.base  # another encoder has other codes of the target
         if isinstance(base, KernelShap | Lime):  # the parts are those of the unchanged image, moved along with it
             base = replace(base, features=changed.move_parts(parts_of(base.features, image)[0]))
         with seeded(fold(seed, "encoder"), encoder.device):

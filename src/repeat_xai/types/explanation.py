@@ -36,7 +36,7 @@ LONGEST_SIDE = 2**31 - 1
 """Longest side of a photo, in pixels: no image format allows a longer one."""
 TEXT = ArrayKind(("<U",), dimensions=0, max_bytes=2**22)
 MAP = ArrayKind(("<f4",), dimensions=2, max_bytes=4 * MOST_PIXELS)
-MAPS = ("importance", "uncertainty", "vote_share")
+MAPS = ("importance", "uncertainty", "vote_share", "effect")
 """Names of the maps of an explanation."""
 SAVED = dict.fromkeys(MAPS, MAP) | {
     "picture": ArrayKind(("|u1",), dimensions=3, max_bytes=3 * MOST_PIXELS),
@@ -62,13 +62,17 @@ class Explanation:
     importance: Map = field(repr=False)
     """Importance of each pixel. REPEAT: the share p of repeats that call the pixel important, in [0, 1], where by
     default a vote is weighted by the pixel's importance in that repeat. RELAX: the mean similarity of the masked copies
-    that keep the pixel to the whole image."""
+    that keep the pixel to the target, by default the whole image."""
     uncertainty: Map | None = field(repr=False)
     """Uncertainty of each pixel, at least 0; None for a method that does not measure it. REPEAT: p(1 − p), from 0 to
     0.25. RELAX: the variance of the similarities. Spread: the standard deviation over passes."""
     vote_share: Map | None = field(repr=False)
     """Share of repeats that call the pixel important, in [0, 1], each counted alike; None for a method that casts no
     votes. `verdict` is made from it."""
+    effect: Map | None = field(default=None, repr=False)
+    """How much higher the similarity to the target is on average when the pixel is kept than overall, in the units of
+    the similarity. It is below zero where the pixel speaks against the target. None where the image is compared with
+    itself, and for a method that is not over RELAX."""
     photo: Photo
     """The photo that is explained, and the box of it that the maps cover."""
     provenance: Mapping[str, Any] = field(repr=False)
@@ -94,8 +98,8 @@ class Explanation:
 
     @property
     def maps(self) -> dict[str, Map]:
-        """The maps by name: `importance`, and `uncertainty` and `vote_share` if the method has them."""
-        maps = {"importance": self.importance, "uncertainty": self.uncertainty, "vote_share": self.vote_share}
+        """The maps by name: `importance`, and `uncertainty`, `vote_share` and `effect` if the explanation has them."""
+        maps = {kind: getattr(self, kind) for kind in MAPS}
         return {kind: values for kind, values in maps.items() if values is not None}
 
     def verdict(self, level: float = 0.95) -> Int8[Tensor, "height width"]:
@@ -176,6 +180,7 @@ class Explanation:
                 importance=maps["importance"],
                 uncertainty=maps.get("uncertainty"),
                 vote_share=maps.get("vote_share"),
+                effect=maps.get("effect"),
                 photo=Photo(
                     name=about["name"],
                     picture=arrays["picture"],
@@ -209,8 +214,9 @@ class Explanation:
 def expect_valid(explanation: Explanation) -> None:
     """Raise a ValueError that says what is wrong with an explanation, unless it can be saved, shown and read back.
 
-    Maps are float32 of one shape. Importance is finite and may have any sign. A share of votes lies in [0, 1], up to
-    rounding. Uncertainty is not below zero, up to rounding, and follows from votes, so no map of votes is without it.
+    Maps are float32 of one shape. Importance and effect are finite and may have any sign. A share of votes lies in
+    [0, 1], up to rounding. Uncertainty is not below zero, up to rounding, and follows from votes, so no map of votes is
+    without it.
     """
     importance, uncertainty, share = explanation.importance, explanation.uncertainty, explanation.vote_share
     for values in explanation.maps.values():
@@ -220,6 +226,8 @@ def expect_valid(explanation: Explanation) -> None:
             raise ValueError(f"maps have different shapes, {list(importance.shape)} and {list(values.shape)}")
     if not importance.isfinite().all():
         raise ValueError("importance is not finite")
+    if explanation.effect is not None and not explanation.effect.isfinite().all():
+        raise ValueError("effect is not finite")
     if uncertainty is not None and not (uncertainty.isfinite() & (uncertainty >= -ROUNDING)).all():
         raise ValueError("uncertainty is not finite or below zero")
     if share is not None and uncertainty is None:

@@ -155,19 +155,15 @@ def test_options_of_the_fast_estimator_are_accepted_where_one_of_the_methods_use
     assert settings.methods(names).keys() == set(names)
 
 
-@pytest.mark.parametrize("names", [["repeat", "relax"], ["once:saliency", "repeat"], ["relax", "lime"]])
-def test_a_reference_is_refused_beside_a_method_that_would_ignore_it(image, names):
-    settings = replace(SETTINGS, options=BaseOptions(reference=image))
-    with pytest.raises(ConfigurationError, match="reference"):
-        settings.methods(names)
-
-
-def test_a_reference_reaches_every_method_that_compares_with_it(image):
-    settings = replace(SETTINGS, options=BaseOptions(reference=image))
-    methods = settings.methods(["once:saliency", "kernel_shap", "repeat:lime"])
-    assert methods["once:saliency"].reference is image
-    assert methods["kernel_shap"].base.reference is image
-    assert methods["repeat:lime"].base.reference is image
+def test_a_target_reaches_every_method(image):
+    settings = replace(SETTINGS, options=BaseOptions(target=image))
+    wrapped = ["repeat", "repeat:relax", "repeat:votes=binary", "kernel_shap", "repeat:lime"]
+    methods = settings.methods([*wrapped, "once:saliency", "relax"])
+    assert methods["once:saliency"].target is image
+    assert methods["relax"].target is image
+    for name in wrapped:
+        assert methods[name].base.target is image
+    assert methods["repeat:votes=binary"].votes == "binary"
 
 
 def test_a_list_of_names_is_split_and_each_may_be_there_once():

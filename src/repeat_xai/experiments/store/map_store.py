@@ -86,7 +86,8 @@ class MapStore:
             attributes: dict[str, Any] = dict(array.attrs)
             kinds, calls, seconds = (attributes[name] for name in ("maps", "encoder_calls", "seconds"))
             if (
-                kinds not in [list(MAPS[:count]) for count in range(1, len(MAPS) + 1)]
+                kinds[:1] != list(MAPS[:1])
+                or kinds != [kind for kind in MAPS if kind in kinds]
                 or array.shape != array.chunks
                 or array.dtype != np.float32
             ):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, final
 
 from torch import Tensor
 
+from repeat_xai.engine.targets import Target
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
 from repeat_xai.methods.bases.base_options import check_options
-from repeat_xai.methods.bases.label_free import Alignment, Reference, attribute
+from repeat_xai.methods.bases.label_free import Alignment, attribute
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Attribution:
     gradients: bool = True
     """Whether it needs gradients; if not, any encoder can be used."""
     channels: str = "sum_abs"
-    reference: Reference | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         check_options(self)

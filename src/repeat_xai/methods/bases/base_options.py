@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 from torchvision.transforms.functional import gaussian_blur
 
+from repeat_xai.engine.targets import expect_target
 from repeat_xai.errors import ConfigurationError, at_least, choose, expect_number
-from repeat_xai.types import Encoder, Image
+from repeat_xai.types import Encoder
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -69,12 +70,6 @@ def signed_mean(attributions: Attributions) -> Map:
 CHANNELS: dict[str, Callable[[Tensor], Tensor]] = {"sum_abs": sum_abs, "max_abs": max_abs, "mean": signed_mean}
 
 
-def _check_reference(value: object) -> None:
-    images = value if isinstance(value, tuple | list) else (value,)
-    if value is not None and not (images and all(isinstance(image, Image) for image in images)):
-        raise ConfigurationError("a reference is an image made with load_image, or several of them")
-
-
 def _check_features(value: object) -> None:
     if isinstance(value, type) or not (isinstance(value, Tensor) or callable(value)):
         raise ConfigurationError(f"features must be such as Squares() or a tensor of numbers, not {value!r}")
@@ -93,7 +88,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "samples": partial(at_least, "samples", least=1),
     "window": partial(at_least, "window", least=1),
     "stride": partial(at_least, "stride", least=1),
-    "reference": _check_reference,
+    "target": expect_target,
     "features": _check_features,
     "noise": _check_noise,
 }

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
+from repeat_xai.engine.targets import Target
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
 from repeat_xai.methods.bases.base_options import FILLS, check_options
-from repeat_xai.methods.bases.label_free import Reference, attribute, copies_per_batch, reference_calls
+from repeat_xai.methods.bases.label_free import attribute, copies_per_batch, own_code_calls
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class IntegratedGradients:
     """Points on the path."""
     fill: str = "mean"
     channels: str = "sum_abs"
-    reference: Reference | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -41,7 +42,7 @@ class IntegratedGradients:
     @property
     def calls(self) -> int:
         """Encoder calls for an image."""
-        return reference_calls(self) + self.steps
+        return own_code_calls(self) + self.steps
 
     __call__ = explain_image
     stream = explain_images

@@ -1,7 +1,7 @@
 """The scalar that label-free methods explain, where there is no class (Crabbé and van der Schaar 2022).
 
-    g(x̃) = ⟨h, f(x̃)⟩        h = f(x), held fixed; or the mean code of reference images, which then asks
-                              which pixels make the image similar to those
+    g(x̃) = ⟨t, f(x̃)⟩        t = f(x), held fixed, the code of the image itself; or that of another target, which then
+                              asks which pixels make the image similar to it; for a contrast a − b, for a direction d
 
 Captum attributes g to the image as it would attribute a class score.
 """
@@ -9,7 +9,7 @@ Captum attributes g to the image as it would attribute a class score.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
@@ -21,6 +21,7 @@ from repeat_xai.encoders.codes import checked_codes
 from repeat_xai.encoders.torch_encoder import TorchEncoder, evaluating, full_precision
 from repeat_xai.encoders.torch_state import seeded
 from repeat_xai.engine.steadiness import Behaviour, behaviour_of
+from repeat_xai.engine.targets import Target, resolve
 from repeat_xai.errors import ConfigurationError, EncoderError, RepeatError, lacks_memory, reason
 from repeat_xai.methods.bases.base_options import CHANNELS
 from repeat_xai.seeds import fold
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from repeat_xai.types import Map
 
-Reference = Image | Sequence[Image]
 COPIES_PER_BATCH = 8
 """Copies of the image per batch, so that memory does not grow with the number of steps or samples."""
 COPIES_PER_GPU_BATCH = 64
@@ -47,7 +47,7 @@ class LabelFree(Protocol):
     @property
     def channels(self) -> str: ...
     @property
-    def reference(self) -> Reference | None: ...
+    def target(self) -> Target | None: ...
     @property
     def gradients(self) -> bool: ...
 
@@ -66,10 +66,10 @@ class Alignment(nn.Module):
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, " batch"]:
         codes = encoded(self.encode, images, self.name, self.behaviour)
         if codes.shape[1] != len(self.code):
-            raise ConfigurationError(f"the reference has a code of {len(self.code)} values, the image {codes.shape[1]}")
+            raise ConfigurationError(f"the target has a code of {len(self.code)} values, the image {codes.shape[1]}")
         if images.requires_grad and not codes.requires_grad:
             raise EncoderError(f"{self.name} passes no gradient on to its images; use a method without gradients")
-        return codes @ self.code
+        return codes @ self.code.to(codes.dtype)
 
 
 def copies_per_batch(encoder: Encoder) -> int:
@@ -107,8 +107,7 @@ def attribute(
     expect(encoder, image)
     _expect_suitable(encoder, type(method).__name__, gradients=method.gradients)
     module = encoder.module if isinstance(encoder, TorchEncoder) else nn.Identity()
-    name, reference = f"{type(method).__name__} of {encoder.name}", method.reference
-    targets = (image,) if reference is None else (reference,) if isinstance(reference, Image) else reference
+    name = f"{type(method).__name__} of {encoder.name}"
     seed = fold(seed, image.photo.digest)
     behaviour = behaviour_of(encoder, image.pixels.shape)
     try:
@@ -119,13 +118,8 @@ def attribute(
             _quietly(),
             torch.inference_mode(False),
         ):
-            with torch.no_grad():
-                codes = [encoded(encoder, _pixels(encoder, target), encoder.name, behaviour) for target in targets]
-            if len({code.shape for code in codes}) > 1:
-                raise ConfigurationError("the references have codes of different lengths; give images of one size")
-            if not any(code.any() for code in codes):
-                raise EncoderError(f"{encoder.name} gives a code of zeros, which is similar to nothing")
-            g = Alignment(encoder, torch.cat(codes).mean(0), gradients=method.gradients, behaviour=behaviour)
+            code = _code(method.target, encoder, image, behaviour)
+            g = Alignment(encoder, code, gradients=method.gradients, behaviour=behaviour)
             attributions = attribution(g, _pixels(encoder, image).requires_grad_(method.gradients))
     except RepeatError:
         raise
@@ -155,15 +149,26 @@ def attribute_at_image(
 
     def with_warning(g: Alignment, x: Tensor) -> Tensor:
         attributions = attribution(g, x)
-        if method.reference is None and (attributions * x).abs().sum() < FLAT * (g.code @ g.code):
+        if method.target is None and (attributions * x).abs().sum() < FLAT * (g.code @ g.code):
             warnings.warn(
                 f"{encoder.name}, {encoder.weights}: codes of constant length have no gradient at the image; "
-                "the map is rounding: give a reference, or use integrated gradients or RELAX",
+                "the map is rounding: give a target, or use integrated gradients or RELAX",
                 stacklevel=2,
             )
         return attributions
 
     return attribute(method, encoder, image, with_warning, seed=seed)
+
+
+def _code(target: Target | None, encoder: Encoder, image: Image, behaviour: Behaviour) -> Float[Tensor, " dim"]:
+    """Return the vector t of the scalar, in float32 or better."""
+    if target is not None:  # the code may have been made in inference mode, where autograd cannot use it
+        return resolve(encoder, target).vector.to(torch.promote_types(encoder.dtype, torch.float32)).clone()
+    with torch.no_grad():
+        code = encoded(encoder, _pixels(encoder, image), encoder.name, behaviour)
+    if not code.any():
+        raise EncoderError(f"{encoder.name} gives a code of zeros, which is similar to nothing")
+    return code.mean(0)
 
 
 def _pixels(encoder: Encoder, image: Image) -> Float[Tensor, "1 channels height width"]:
@@ -183,9 +188,9 @@ def _expect_suitable(encoder: Encoder, method: str, *, gradients: bool) -> None:
         raise ConfigurationError(f"{method} is run by torch in {precision}, as the weights are; leave both at auto")
 
 
-def reference_calls(method: LabelFree) -> int:
-    """Return how many images are encoded before the scalar is known."""
-    return len(method.reference) if isinstance(method.reference, Sequence) else 1
+def own_code_calls(method: LabelFree) -> int:
+    """Return how often an image is encoded before its scalar is known; another target is encoded once for all."""
+    return int(method.target is None)
 
 
 def deviation(pixels: Tensor, noise: float) -> float:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, final
 import torch
 from torch import Tensor
 
+from repeat_xai.engine.targets import Target
 from repeat_xai.errors import at_least
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
 from repeat_xai.methods.bases.base_options import check_options
 from repeat_xai.methods.bases.captum_internals import ridge_regression
 from repeat_xai.methods.bases.features import Features, Squares
-from repeat_xai.methods.bases.label_free import Reference, reference_calls
+from repeat_xai.methods.bases.label_free import own_code_calls
 from repeat_xai.methods.bases.surrogates import attribute_parts
 from repeat_xai.types import Encoder, Image
 
@@ -46,7 +47,7 @@ class Lime:
     """The parts: which pixels are hidden together."""
     fill: str = "mean"
     channels: str = "mean"
-    reference: Reference | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -55,7 +56,7 @@ class Lime:
     @property
     def calls(self) -> int:
         """Encoder calls for an image."""
-        return reference_calls(self) + self.samples
+        return own_code_calls(self) + self.samples
 
     __call__ = explain_image
     stream = explain_images

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
+from repeat_xai.engine.targets import Target
 from repeat_xai.errors import ConfigurationError
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
 from repeat_xai.methods.bases.base_options import FILLS, check_options
-from repeat_xai.methods.bases.label_free import Reference, attribute, copies_per_batch, reference_calls
+from repeat_xai.methods.bases.label_free import attribute, copies_per_batch, own_code_calls
 from repeat_xai.types import Encoder, Image, expect
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Occlusion:
     """Pixels between two places of the window."""
     fill: str = "mean"
     channels: str = "mean"
-    reference: Reference | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -42,7 +43,7 @@ class Occlusion:
     @property
     def calls(self) -> int:
         """Encoder calls for an image of 224×224 pixels."""
-        return reference_calls(self) + 1 + (math.ceil((224 - self.window) / self.stride) + 1) ** 2
+        return own_code_calls(self) + 1 + (math.ceil((224 - self.window) / self.stride) + 1) ** 2
 
     __call__ = explain_image
     stream = explain_images

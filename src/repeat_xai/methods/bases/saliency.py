@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
+from repeat_xai.engine.targets import Target
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
 from repeat_xai.methods.bases.base_options import check_options
-from repeat_xai.methods.bases.label_free import Reference, attribute_at_image, reference_calls
+from repeat_xai.methods.bases.label_free import attribute_at_image, own_code_calls
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Saliency:
     citation: ClassVar[str] = "Simonyan et al. 2014"
 
     channels: str = "sum_abs"
-    reference: Reference | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -33,7 +34,7 @@ class Saliency:
     @property
     def calls(self) -> int:
         """Encoder calls for an image."""
-        return reference_calls(self) + 1
+        return own_code_calls(self) + 1
 
     __call__ = explain_image
     stream = explain_images

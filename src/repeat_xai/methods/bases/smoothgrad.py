@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
+from repeat_xai.engine.targets import Target
 from repeat_xai.errors import at_least, choose
 from repeat_xai.methods.base import answers_of_base, explain_image, explain_images
 from repeat_xai.methods.bases.base_options import check_options
-from repeat_xai.methods.bases.label_free import COPIES_PER_BATCH, Reference, attribute, deviation, reference_calls
+from repeat_xai.methods.bases.label_free import COPIES_PER_BATCH, attribute, deviation, own_code_calls
 from repeat_xai.types import Encoder, Image
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class SmoothGrad:
     """Standard deviation σ, as a share of the range of the image's values."""
     moment: Moment = "mean"
     channels: str = "sum_abs"
-    reference: Reference | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -47,7 +48,7 @@ class SmoothGrad:
     @property
     def calls(self) -> int:
         """Encoder calls for an image."""
-        return reference_calls(self) + self.samples
+        return own_code_calls(self) + self.samples
 
     __call__ = explain_image
     stream = explain_images

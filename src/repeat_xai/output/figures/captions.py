@@ -85,7 +85,7 @@ def method_title(method: dict[str, Any] | str) -> str:
     name = method if isinstance(method, str) else method["name"]
     if isinstance(method, dict) and method.get("moment") == "variance":
         return "VarGrad"
-    target = " to a reference" if isinstance(method, dict) and method.get("reference") else ""
+    target = " toward a target" if isinstance(method, dict) and method.get("target") else ""
     return title_of_class(name) + target
 
 

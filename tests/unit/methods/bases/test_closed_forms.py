@@ -216,7 +216,7 @@ def test_guided_backpropagation_without_a_relu_equals_saliency_with_a_warning(li
     assert importance.equal(rx.Saliency().importance(linear, picture, seed=0))
 
 
-def test_a_reference_replaces_the_code_of_the_image_by_the_mean_code_of_the_references(linear, picture):
+def test_a_target_replaces_the_code_of_the_image_by_the_mean_code_of_the_target(linear, picture):
     others = tuple(rx.load_image(torch.randn(3, SIDE, SIDE), linear) for _ in range(3))
     w = linear.module.matrix.detach()
 
@@ -224,11 +224,11 @@ def test_a_reference_replaces_the_code_of_the_image_by_the_mean_code_of_the_refe
         return (w.T @ w @ image.pixels.double().flatten()).view(3, SIDE, SIDE)
 
     assert_close(
-        rx.Saliency(reference=others[0]).importance(linear, picture, seed=0), gradient_towards(others[0]).abs().sum(0)
+        rx.Saliency(target=others[0]).importance(linear, picture, seed=0), gradient_towards(others[0]).abs().sum(0)
     )
     mean = torch.stack([gradient_towards(other) for other in others]).mean(0)
-    assert_close(rx.Saliency(reference=others).importance(linear, picture, seed=0), mean.abs().sum(0))
-    signed = rx.InputXGradient(reference=others, channels="mean")
+    assert_close(rx.Saliency(target=others).importance(linear, picture, seed=0), mean.abs().sum(0))
+    signed = rx.InputXGradient(target=others, channels="mean")
     assert_close(signed.importance(linear, picture, seed=0), (picture.pixels * mean).mean(0))
 
 

@@ -93,7 +93,7 @@ def test_codes_of_constant_length_bring_a_warning_where_the_gradient_vanishes(me
         method(encoder, image, seed=0)
     rx.IntegratedGradients()(encoder, image, seed=0)
     other = rx.load_image(torch.rand(3, 24, 20), encoder)
-    replace(method, reference=other)(encoder, image, seed=0)
+    replace(method, target=other)(encoder, image, seed=0)
 
 
 @every_method
@@ -111,13 +111,13 @@ def test_a_code_of_zeros_is_refused(name, image):
         SMALL[name](encoder, image, seed=0)
 
 
-def test_references_of_another_size_are_refused(image):
+def test_targets_of_another_size_are_refused(image):
     encoder = rx.load_encoder(nn.Flatten().double())
     other = rx.load_image(torch.randn(3, 16, 16), encoder)
     with pytest.raises(ConfigurationError, match=r"768 values, the image 1440"):
-        rx.Saliency(reference=other)(encoder, image, seed=0)
+        rx.Saliency(target=other)(encoder, image, seed=0)
     with pytest.raises(ConfigurationError, match="codes of different lengths"):
-        rx.Saliency(reference=(other, image))(encoder, image, seed=0)
+        rx.Saliency(target=(other, image))(encoder, image, seed=0)
 
 
 def test_the_inner_product_of_half_precision_codes_does_not_overflow(image):
