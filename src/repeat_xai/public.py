@@ -19,11 +19,12 @@ from repeat_xai.methods.bases.occlusion import Occlusion
 from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.bases.smoothgrad import SmoothGrad
 from repeat_xai.methods.explain_pictures import explain, explain_many
+from repeat_xai.methods.match import match
 from repeat_xai.methods.perturbations import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.spread import Spread
-from repeat_xai.types import Explanation, Image, Preprocessing
+from repeat_xai.types import Explanation, Image, Match, Preprocessing
 from repeat_xai.version import __version__
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "KernelShap",
     "Lime",
     "Linear",
+    "Match",
     "McDropout",
     "Noise",
     "Occlusion",
@@ -65,5 +67,6 @@ __all__ = [
     "load_image",
     "map_to_photo",
     "mask_bounds",
+    "match",
     "metrics",
 ]

@@ -34,10 +34,7 @@ def explain(
         seed: The same seed gives the same maps.
         protocol: `encoder` prepares photos as the encoder was trained, `paper` squeezes them to 224×224 pixels.
     """
-    images = list(_images(encoder, picture, protocol))
-    if len(images) != 1:
-        raise ImageError(f"this is a batch of {len(images)} images; use explain_many")
-    return method(encoder, images[0], seed=seed)
+    return method(encoder, one_image(encoder, picture, protocol), seed=seed)
 
 
 def explain_many(
@@ -66,6 +63,14 @@ def explain_many(
     return method.stream(
         encoder, _named(image for batch in batches for image in _images(encoder, batch, protocol)), seed=seed
     )
+
+
+def one_image(encoder: Encoder, picture: object, protocol: ImageProtocol) -> Image:
+    """Return the image of a picture, made ready for the encoder; refuse a batch of several."""
+    images = list(_images(encoder, picture, protocol))
+    if len(images) != 1:
+        raise ImageError(f"this is a batch of {len(images)} images; use explain_many")
+    return images[0]
 
 
 def _images(encoder: Encoder, picture: Any, protocol: ImageProtocol) -> Iterator[Image]:
