@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-def pair_similarities(
-    similarity: Kernel, a: Float[Tensor, "p dim"], b: Float[Tensor, "q dim"]
-) -> Float[Tensor, "p q"]:
+def pair_similarities(similarity: Kernel, a: Float[Tensor, "p dim"], b: Float[Tensor, "q dim"]) -> Float[Tensor, "p q"]:
     """Return S: the kernel of every code of masked copies of A with every code of masked copies of B."""
     if isinstance(similarity, Cosine):  # as the kernel has it, but with one matrix product
         a, b = (codes / codes.norm(dim=1, keepdim=True).clamp_min(1e-30) for codes in (a, b))

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from repeat_xai.data.images import ImageProtocol
-from repeat_xai.engine.batches import Plan
 from repeat_xai.engine.masks import Basis, Draws
 from repeat_xai.engine.scheduler import Estimate, Progress, replay, run_estimates
 from repeat_xai.errors import ConfigurationError, at_least
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 
 MAX_MASKS = 4096
 """Most masks of an image, since every masked copy of A is compared with every one of B."""
+MAX_CELLS = 31
+"""Most cells per side, of which two blocks of masks are as many."""
 CPU = torch.device("cpu")
 
 

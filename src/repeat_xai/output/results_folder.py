@@ -105,7 +105,7 @@ class ResultsFolder:
         wanted = request(self.method, self.encoder, image, seed=self.seed) | {"level": self.level}
         flaw, record = existing.flaw(image.photo.digest), existing.record
         if record is not None and not flaw:
-            _expect_same_settings(record, json.loads(json.dumps(wanted)), existing.files.provenance)
+            expect_same_settings(record, json.loads(json.dumps(wanted)), existing.files.provenance)
             return Task(None, _Wanted(path, outcome=ImageOutcome(path, existing.files, record, before=True)))
         return Task(image, _Wanted(path, flaw))
 
@@ -140,12 +140,12 @@ def _write(explanation: Explanation, files: ResultFiles, record: Mapping[str, An
         draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def _expect_same_settings(record: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
+def expect_same_settings(record: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
     """Refuse to replace results of the same image that were made with other settings."""
     for name, value in wanted.items():
         earlier = record.get(name)
         if isinstance(value, Mapping) and isinstance(earlier, Mapping):
-            _expect_same_settings(earlier, value, file)
+            expect_same_settings(earlier, value, file)
         elif earlier != value:
             raise ConfigurationError(
                 f"{file}: holds results with {name} {shown(earlier)}, not {shown(value)}; choose another folder"

@@ -197,7 +197,7 @@ def arrays_of(explanation: Explanation) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> Explanation:
-    """Return the explanation that a file's arrays hold; if they are wrong or missing, an error of any class is raised."""
+    """Return the explanation that a file's arrays hold; wrong or missing ones raise an error of any class."""
     about = json_object(str(arrays["photo"]))
     maps = {kind: torch.from_numpy(arrays[kind]) for kind in MAPS if kind in arrays}
     explanation = Explanation(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Side = Literal["a", "b"]
 SIDES: tuple[Side, Side] = ("a", "b")
+TINY = 1e-38
+"""Smallest error that an effect is divided by."""
 PAIRS = ArrayKind(("<f4",), dimensions=4, max_bytes=2**23)
 """Effects or errors in a file: up to 31×31 cells of each image."""
 SAVED_MATCH = {f"{side}_{name}": kind for side in SIDES for name, kind in SAVED.items()} | {
@@ -60,7 +62,7 @@ class Partner(NamedTuple):
     @property
     def certainty(self) -> float:
         """The effect in standard errors, by which partners are ranked."""
-        return self.effect / max(self.error, np.finfo(np.float32).tiny)
+        return self.effect / max(self.error, TINY)
 
 
 @final

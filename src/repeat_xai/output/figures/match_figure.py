@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import ConnectionPatch, Rectangle
 from matplotlib.patheffects import withStroke
+from matplotlib.transforms import Bbox
 
 from repeat_xai.output.figures.captions import short_name
 from repeat_xai.output.figures.figure_files import SilentFigure
@@ -14,6 +15,7 @@ from repeat_xai.output.figures.map_drawing import draw_photo
 from repeat_xai.types import Match, Photo
 from repeat_xai.types.match import Cell
 
+Colour = tuple[float, float, float, float]
 MAX_LINES = 12
 """Most matches that are drawn: of more, the lines could no longer be told apart."""
 PHOTO_WIDTH = 3.4
@@ -38,11 +40,16 @@ def match_figure(match: Match, *, level: float = 0.95) -> Figure:
     figure.suptitle(_summary(match, len(certain), len(drawn), level), fontsize=8, color="#444444", parse_math=False)
     for number, partner in reversed(list(enumerate(drawn))):  # the most certain match lies on top
         colour = COLOURS(LIGHTEST * number / max(len(drawn) - 1, 1))
-        ends = [
+        height_in_cell = (number + 0.5) / len(drawn)  # lines between the same rows would else lie on each other
+        boxes = [
             _mark(axes, photo, cell, match.cells, label=str(number + 1), colour=colour)
             for axes, photo, cell in ((left, photos[0], partner.a), (right, photos[1], partner.b))
         ]
-        line = ConnectionPatch(ends[0], ends[1], "data", "data", axesA=left, axesB=right, color=colour, linewidth=1.4)
+        start, end = (box.y0 + height_in_cell * box.height for box in boxes)
+        line = ConnectionPatch(
+            (boxes[0].x1, start), (boxes[1].x0, end), "data", "data", axesA=left, axesB=right, color=colour
+        )
+        line.set_linewidth(1.4)
         line.set_path_effects([withStroke(linewidth=2.8, foreground="white")])
         line.set_in_layout(False)
         figure.add_artist(line)
@@ -54,17 +61,18 @@ def _summary(match: Match, certain: int, drawn: int, level: float) -> str:
     encoder, pairs = match.a.provenance["encoder"]["name"], match.effect.numel()
     matches = f"{certain:,} of {pairs:,} pairs of parts certainly go together at level {level:g}"
     lines = "" if drawn == certain else f"; the strongest {drawn} that share no part are drawn"
-    return f"{encoder}  ·  {matches}{lines}"
+    return f"{encoder}\n{matches}{lines}"
 
 
-def _mark(axes: Axes, photo: Photo, cell: Cell, cells: int, *, label: str, colour: object) -> tuple[float, float]:
-    """Draw the outline of a cell with its number, and return its centre in pixels of the photo."""
+def _mark(axes: Axes, photo: Photo, cell: Cell, cells: int, *, label: str, colour: Colour) -> Bbox:
+    """Draw the outline of a cell with its number, and return its box in pixels of the photo."""
     left, top, right, bottom = photo.box
     width, height = (right - left) / cells, (bottom - top) / cells
-    corner = (left + cell.column * width, top + cell.row * height)
-    for colour_of_edge, line_width in (("white", 2.8), (colour, 1.4)):
-        axes.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=colour_of_edge, linewidth=line_width))
-    text = axes.annotate(label, corner, (3, -3), textcoords="offset points", fontsize=8, weight="bold", va="top")
+    box = Bbox.from_bounds(left + cell.column * width, top + cell.row * height, width, height)
+    outline = Rectangle(box.p0, width, height, fill=False, edgecolor=colour, linewidth=1.4)
+    outline.set_path_effects([withStroke(linewidth=2.8, foreground="white")])
+    axes.add_patch(outline)
+    text = axes.annotate(label, box.p0, (3, -3), textcoords="offset points", fontsize=8, weight="bold", va="top")
     text.set_color(colour)
     text.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
-    return corner[0] + width / 2, corner[1] + height / 2
+    return box
