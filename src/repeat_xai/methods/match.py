@@ -35,7 +35,6 @@ MAX_MASKS = 4096
 """Most masks of an image, since every masked copy of A is compared with every one of B."""
 MAX_CELLS = 31
 """Most cells per side, of which two blocks of masks are as many."""
-CPU = torch.device("cpu")
 
 
 class MaskedCodes(NamedTuple):
@@ -102,11 +101,10 @@ def match_images(
         answers.append(answer)
     of_a, of_b = map(result_of, answers)
 
-    grid = method.base.grid
-    basis = Basis.of(grid, *a.pixels.shape[1:], CPU)
+    cells, basis = [method.base.grid.cells] * 4, basis_on_host(method.base, a)
     similarities = pair_similarities(method.base.similarity, of_a.codes, of_b.codes)
     effect, error = (
-        values.float().view([grid.cells] * 4) for values in correspondence(basis, of_a.draws, of_b.draws, similarities)
+        values.float().view(cells) for values in correspondence(basis, of_a.draws, of_b.draws, similarities)
     )
     return Match(
         a=explained_toward(encoder, answers[0], b, of_b.code, method=method, seed=seed_a),
@@ -114,6 +112,12 @@ def match_images(
         effect=effect,
         error=error,
     )
+
+
+def basis_on_host(relax: Relax, image: Image) -> Basis:
+    """Return the basis of an image's masks on the host, where everything but the codes is computed."""
+    _, height, width = image.pixels.shape
+    return Basis.of(relax.grid, height, width, torch.device("cpu"))
 
 
 def seeds_of(a: Image, b: Image, *, seed: int) -> tuple[int, int]:
@@ -141,7 +145,7 @@ def explained_toward(
 
     def maps(image: Image, masked: MaskedCodes) -> MethodMaps:
         assert isinstance(method.base, Relax)
-        basis = Basis.of(method.base.grid, *image.pixels.shape[1:], CPU)
+        basis = basis_on_host(method.base, image)
         similarity = method.base.similarity(code, masked.codes).double()
         result = replay(method.estimate(basis, image, seed=seed), similarity)
         target = {"name": other.photo.name, "sha256": other.photo.digest}
