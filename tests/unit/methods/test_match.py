@@ -53,7 +53,7 @@ def test_every_planted_partner_is_found_and_no_false_match_in_95_of_100_draws(po
 def test_a_linear_encoder_has_exactly_the_effects_of_its_codes(monkeypatch):
     """With inner products, the effect of a pair is the product of what its squares add to the code."""
     monkeypatch.setattr(fast_estimator, "RIDGE", 0.0)
-    encoder = rx.load_encoder(nn.Sequential(nn.AvgPool2d(6), nn.Flatten(2), Sum()).double().eval())
+    encoder = rx.load_encoder(MeanColour())
     squares = torch.randn(2, 3, CELLS, CELLS, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     a, b = (rx.load_image(part.repeat_interleave(6, 1).repeat_interleave(6, 2), encoder) for part in squares)
     method = replace(METHOD, base=replace(METHOD.base, similarity=rx.Linear()))
@@ -63,9 +63,15 @@ def test_a_linear_encoder_has_exactly_the_effects_of_its_codes(monkeypatch):
     assert match.error.max() < 1e-6
 
 
-class Sum(nn.Module):
-    def forward(self, features):
-        return features.sum(2)
+class MeanColour(nn.Module):
+    """The code is the sum over squares of their mean colour, in double precision."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(3, dtype=torch.float64))
+
+    def forward(self, images):
+        return torch.nn.functional.avg_pool2d(images, 6).sum((2, 3)) + self.shift
 
 
 def test_effects_are_those_of_similarities_made_one_pair_at_a_time(encoder, image):
@@ -150,7 +156,9 @@ def test_an_image_is_matched_with_itself_under_independent_masks(planted):
 
 def made_up(effect, error):
     """Return a match with these effects and errors."""
-    photo = Photo(name="a.png", picture=np.zeros((2, 2, 3), np.uint8), size=(2, 2), box=(0, 0, 2, 2), digest="0")
+    photo = Photo(
+        name="a.png", picture=np.zeros((2, 2, 3), np.uint8), size=(2, 2), box=(0.0, 0.0, 2.0, 2.0), digest="0"
+    )
     made = {"method": {"name": "Repeat"}, "encoder": {"name": "made up"}, "encoder_calls": 1}
     explanation = Explanation(
         importance=torch.zeros(2, 2), uncertainty=None, vote_share=None, photo=photo, provenance=made
