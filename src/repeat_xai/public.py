@@ -20,11 +20,12 @@ from repeat_xai.methods.bases.occlusion import Occlusion
 from repeat_xai.methods.bases.saliency import Saliency
 from repeat_xai.methods.bases.smoothgrad import SmoothGrad
 from repeat_xai.methods.explain_pictures import explain, explain_many, explain_many_targets, explain_targets
+from repeat_xai.methods.match import match
 from repeat_xai.methods.perturbations import Crops, Ensemble, Flips, InputDropout, McDropout, Noise
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
 from repeat_xai.methods.spread import Spread
-from repeat_xai.types import Explanation, Image, Preprocessing
+from repeat_xai.types import Explanation, Image, Match, Preprocessing
 from repeat_xai.types.text import Text
 from repeat_xai.version import __version__
 
@@ -47,6 +48,7 @@ __all__ = [
     "KernelShap",
     "Lime",
     "Linear",
+    "Match",
     "McDropout",
     "Noise",
     "Occlusion",
@@ -73,5 +75,6 @@ __all__ = [
     "load_image",
     "map_to_photo",
     "mask_bounds",
+    "match",
     "metrics",
 ]

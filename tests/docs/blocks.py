@@ -130,7 +130,7 @@ class _BudgetCutter(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute):
             if name == "Repeat" and "base" not in given:
                 node.keywords.append(ast.keyword("base", self._call(node.func, "Relax")))
-            if name in ("explain", "explain_many") and "method" not in given:
+            if name in ("explain", "explain_many", "match") and "method" not in given:
                 node.keywords.append(ast.keyword("method", self._call(node.func, "Repeat")))
         if name == "main" and node.args:
             words = eval(compile(ast.Expression(node.args[0]), "arguments of main", "eval"))
@@ -149,6 +149,7 @@ SMALL_REPEAT = {"--masks": 9, "--repeats": 2}
 """Nine masks are too few for the fast estimator, so the repeats are exact, at 19 encoder calls."""
 BUDGETS = {
     "explain": SMALL_REPEAT | {"--passes": 2, "--size": 32},
+    "match": {"--budget": 1, "--cells": 3, "--size": 32},
     "screen": SMALL_REPEAT | {"--size": 32},
     "evaluate": SMALL_REPEAT | {"--passes": 2, "--images": 2, "--draws": 2},
     "reproduce": SMALL_REPEAT | {"--passes": 2, "--images": 2, "--draws": 2, "--samples": 24},

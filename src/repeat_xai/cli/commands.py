@@ -37,6 +37,11 @@ COMMANDS = {
         "explain",
         "Show which pixels of an image an encoder's code depends on.",
     ),
+    "match": CommandEntry(
+        "match",
+        "match",
+        "Show why two images match, and which of their parts go together.",
+    ),
     "demo": CommandEntry("demo", "demo", "Explain four sample photos, without any download."),
     "screen": CommandEntry(
         "screen",

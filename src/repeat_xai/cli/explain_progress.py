@@ -102,7 +102,7 @@ def fill_with_progress(
     if not paths:  # no folder is made for no images
         return
     expected = ExpectedCalls(folder.method, len(paths))
-    with _progress() as progress, counting(lambda made: progress.advance(task, made)):
+    with progress_bar() as progress, counting(lambda made: progress.advance(task, made)):
         task = progress.add_task(f"1 of {len(paths)}", total=expected.total)
         for number, outcome in enumerate(folder.fill(paths), start=1):
             _print_outcome(progress, outcome, json_line=json_line)
@@ -198,7 +198,7 @@ def _print(progress: Progress, line: str) -> None:
         typer.echo(line)
 
 
-def _progress() -> Progress:
+def progress_bar() -> Progress:
     """Return a progress bar that is shown on terminals only."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), _CallsColumn(), TimeRemainingColumn())

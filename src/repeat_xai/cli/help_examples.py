@@ -11,6 +11,10 @@ EXAMPLES = {
         "repeat-xai explain cat.jpg --out exact --estimator exact --masks 1000 --repeats 10",
         "repeat-xai explain cat.jpg --out compared --method saliency,relax,repeat",
     ),
+    "match": (
+        "repeat-xai match cat.jpg query.jpg --out matched",
+        "repeat-xai match cat.jpg query.jpg --out finer --budget 1024 --level 0.99",
+    ),
     "demo": ("repeat-xai demo", "repeat-xai demo --out elsewhere --seed 1"),
     "screen": (
         "repeat-xai screen photos/ --out screened",

@@ -59,6 +59,9 @@ class Plan(NamedTuple):
     """Encoder calls for an image, at most."""
     targets: tuple[Target | None, ...] = (None,)
     """What the codes of masked copies are compared with; None is the image itself."""
+    codes: bool = False
+    """Whether masks are answered with the codes of the masked copies, [masks, dim] in float64, in place of their
+    similarities. Before the codes for the first masks of an image comes that of the image itself."""
 
 
 class Flags(NamedTuple):
@@ -224,9 +227,10 @@ class Engine:
         else:
             for (question, count), part in zip(taken, torch.split(codes, counts), strict=True):
                 question.begun += count
-                question.answers.append(question.subject.compare(self.plan.similarity, part))
+                similarities = question.subject.compare(self.plan.similarity, part)
+                question.answers.append(part.double() if self.plan.codes else similarities)
                 if self.progress is not None:
-                    self.progress(question.answers[-1])
+                    self.progress(similarities)
         done = [question for question, _ in taken if question.failure or not question.left]
         self._queue = deque(question for question in self._queue if question not in done)
         return done

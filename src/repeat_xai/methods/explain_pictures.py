@@ -38,10 +38,7 @@ def explain(
             `Image` is prepared already.
     """
     _expect_method(method, protocol)
-    images = list(_images(encoder, picture, protocol))
-    if len(images) != 1:
-        raise ImageError(f"this is a batch of {len(images)} images; use explain_many")
-    return method(encoder, images[0], seed=seed)
+    return method(encoder, one_image(encoder, picture, protocol), seed=seed)
 
 
 def explain_many(
@@ -90,10 +87,8 @@ def explain_targets(
         protocol: As for `explain`.
     """
     _expect_method(method, protocol)
-    images = list(_images(encoder, picture, protocol))
-    if len(images) != 1:
-        raise ImageError(f"this is a batch of {len(images)} images; use explain_many_targets")
-    return only_result(answers_for_targets(method, encoder, [Task(images[0])], targets, seed=seed))
+    image = one_image(encoder, picture, protocol)
+    return only_result(answers_for_targets(method, encoder, [Task(image)], targets, seed=seed))
 
 
 def explain_many_targets(
@@ -126,6 +121,14 @@ def _all_images(encoder: Encoder, pictures: Iterable[object], protocol: ImagePro
         )
     batches = [pictures] if _is_batch(pictures) else pictures
     return _named(image for batch in batches for image in _images(encoder, batch, protocol))
+
+
+def one_image(encoder: Encoder, picture: object, protocol: ImageProtocol) -> Image:
+    """Return the image of a picture, made ready for the encoder; refuse a batch of several."""
+    images = list(_images(encoder, picture, protocol))
+    if len(images) != 1:
+        raise ImageError(f"this is a batch of {len(images)} images; one is needed, or the function for many")
+    return images[0]
 
 
 def _images(encoder: Encoder, picture: Any, protocol: ImageProtocol) -> Iterator[Image]:

@@ -73,6 +73,17 @@ class MeasuredMasks:
     similarity: Float[Tensor, " masks"]
 
 
+class Regressors(NamedTuple):
+    """The masks' means over squares as a regression needs them, with a constant before them."""
+
+    design: Float[Tensor, "masks terms"]
+    """X: 1 and m_c − q for each mask."""
+    solver: Float[Tensor, "terms masks"]
+    """(XᵀX)⁻¹Xᵀ, with the ridge."""
+    free: Float[Tensor, ""]
+    """Share of the differences within pairs of masks that the regression leaves free."""
+
+
 class Fit(NamedTuple):
     """The regression of similarities on masks."""
 
@@ -183,18 +194,23 @@ def joined(parts: list[MeasuredMasks]) -> MeasuredMasks:
     return MeasuredMasks(Draws(grids, shifts), torch.cat([part.similarity for part in parts]))
 
 
-def regression(basis: Basis, measured: MeasuredMasks) -> Fit:
-    """Fit β by ridge regression of the similarities on the masks, with its errors."""
+def regressors(basis: Basis, draws: Draws) -> Regressors:
+    """Return what the ridge regression on these masks needs, whatever is regressed on them."""
     keep = basis.grid.keep
-    means = basis.squares.masks(measured.draws, basis.rows.dtype).flatten(1) - keep
+    means = basis.squares.masks(draws, basis.rows.dtype).flatten(1) - keep
     design = F.pad(means, (1, 0), value=1.0)
     products = design.T @ design
     products.diagonal()[1:] += RIDGE * len(design) * keep * (1 - keep)
     solver = torch.cholesky_solve(design.T, torch.linalg.cholesky_ex(products).L)
+    differences = (solver[:, 0::2] - solver[:, 1::2]) * (design[0::2] - design[1::2]).T
+    return Regressors(design, solver, 1 - differences.sum() / len(design))
+
+
+def regression(basis: Basis, measured: MeasuredMasks) -> Fit:
+    """Fit β by ridge regression of the similarities on the masks, with its errors."""
+    design, solver, free = regressors(basis, measured.draws)
     beta = solver @ measured.similarity
     residual = measured.similarity - design @ beta
-    differences = (solver[:, 0::2] - solver[:, 1::2]) * (design[0::2] - design[1::2]).T
-    free = 1 - differences.sum() / len(design)
     return Fit(beta, (solver * residual).view(len(beta), -1, 2).sum(2) / free.sqrt())
 
 

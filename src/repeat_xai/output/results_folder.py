@@ -88,7 +88,7 @@ class ResultsFolder:
     def expect_same_settings(self) -> None:
         """Refuse a folder with results of other settings: its images and its page would no longer belong together."""
         if (earlier := whole_results(self.folder)) is not None and earlier.record is not None:
-            _expect_equal(earlier.record, self.settings, earlier.files.provenance)
+            expect_same_settings(earlier.record, self.settings, earlier.files.provenance)
 
     def fill(self, paths: Sequence[Path]) -> Iterator[ImageOutcome]:
         """Explain each image that is not done yet, and yield the outcome of every image, in order."""
@@ -170,15 +170,15 @@ def _expect_known_settings_equal(existing: ExistingResults, wanted: Mapping[str,
         )
     known = [(made, file) for made, file in known if wanted.keys() <= made.keys()]
     if known and not any(wanted.items() <= made.items() for made, _ in known):
-        _expect_equal(known[0][0], wanted, known[0][1])
+        expect_same_settings(known[0][0], wanted, known[0][1])
 
 
-def _expect_equal(record: Mapping[str, Any], wanted: Mapping[str, Any], file: Path, *, within: str = "") -> None:
+def expect_same_settings(record: Mapping[str, Any], wanted: Mapping[str, Any], file: Path, *, within: str = "") -> None:
     """Refuse to replace or to add to results that were made with other settings, and name the first that differs."""
     for name, value in wanted.items():
         earlier = record.get(name)
         if isinstance(value, Mapping) and isinstance(earlier, Mapping):
-            _expect_equal(earlier, value, file, within=f"{within}{name}.")
+            expect_same_settings(earlier, value, file, within=f"{within}{name}.")
         elif earlier != value:
             raise ConfigurationError(
                 f"{file}: holds results with {within}{name} {shown(earlier)}, not {shown(value)}; choose another folder"

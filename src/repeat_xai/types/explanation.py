@@ -153,14 +153,7 @@ class Explanation:
         The file appears whole or not at all. It holds no code, and numpy alone can read it.
         """
         try:
-            expect_valid(self)
-            arrays = {
-                **{kind: values.numpy() for kind, values in self.maps.items()},
-                "picture": self.photo.picture,
-                "photo": np.array(json.dumps({k: v for k, v in vars(self.photo).items() if k != "picture"})),
-                "provenance": np.array(json.dumps(self.provenance)),
-            }
-            json_object(str(arrays["provenance"]))
+            arrays = arrays_of(self)
         except (TypeError, ValueError, RecursionError) as error:
             raise OutputError(f"{path}: cannot be saved ({reason(error)})") from error
         with writing(Path(path)) as draft, draft.open("wb") as file:
@@ -173,24 +166,7 @@ class Explanation:
         Any other file raises an OutputError, before it takes much memory or time.
         """
         try:
-            arrays = read_arrays(Path(path), SAVED)
-            about = json_object(str(arrays["photo"]))
-            maps = {kind: torch.from_numpy(arrays[kind]) for kind in MAPS if kind in arrays}
-            explanation = Explanation(
-                importance=maps["importance"],
-                uncertainty=maps.get("uncertainty"),
-                vote_share=maps.get("vote_share"),
-                effect=maps.get("effect"),
-                photo=Photo(
-                    name=about["name"],
-                    picture=arrays["picture"],
-                    size=tuple(about["size"]),
-                    box=tuple(about["box"]),
-                    digest=about["digest"],
-                ),
-                provenance=json_object(str(arrays["provenance"])),
-            )
-            expect_valid(explanation)
+            explanation = from_arrays(read_arrays(Path(path), SAVED))
         except FileNotFoundError as error:
             raise OutputError(f"{path}: no such file") from error
         except OutputError:
@@ -209,6 +185,41 @@ class Explanation:
         from repeat_xai.output.page import picture
 
         return picture(self)
+
+
+def arrays_of(explanation: Explanation) -> dict[str, np.ndarray]:
+    """Return the arrays that a file holds of a valid explanation; refuse an invalid one, mostly by a ValueError."""
+    expect_valid(explanation)
+    arrays = {
+        **{kind: values.numpy() for kind, values in explanation.maps.items()},
+        "picture": explanation.photo.picture,
+        "photo": np.array(json.dumps({k: v for k, v in vars(explanation.photo).items() if k != "picture"})),
+        "provenance": np.array(json.dumps(explanation.provenance)),
+    }
+    json_object(str(arrays["provenance"]))
+    return arrays
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray]) -> Explanation:
+    """Return the explanation that a file's arrays hold; wrong or missing ones raise an error of any class."""
+    about = json_object(str(arrays["photo"]))
+    maps = {kind: torch.from_numpy(arrays[kind]) for kind in MAPS if kind in arrays}
+    explanation = Explanation(
+        importance=maps["importance"],
+        uncertainty=maps.get("uncertainty"),
+        vote_share=maps.get("vote_share"),
+        effect=maps.get("effect"),
+        photo=Photo(
+            name=about["name"],
+            picture=arrays["picture"],
+            size=tuple(about["size"]),
+            box=tuple(about["box"]),
+            digest=about["digest"],
+        ),
+        provenance=json_object(str(arrays["provenance"])),
+    )
+    expect_valid(explanation)
+    return explanation
 
 
 def expect_valid(explanation: Explanation) -> None:

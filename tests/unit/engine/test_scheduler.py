@@ -7,7 +7,7 @@ from torch import nn
 import repeat_xai as rx
 from repeat_xai.encoders.calls import metering
 from repeat_xai.engine.masks import Basis
-from repeat_xai.engine.scheduler import _Pipeline, replay
+from repeat_xai.engine.scheduler import _Pipeline, replay, run_estimates
 from repeat_xai.errors import ConfigurationError, EncoderError, ImageError
 from repeat_xai.seeds import fold
 from repeat_xai.types import Task, only_result, result_of
@@ -174,6 +174,26 @@ def test_progress_is_given_all_similarities_in_the_order_of_their_masks(encoder,
         for row in (fold(3, "repeat", repeat) for repeat in range(4))
     ]
     torch.testing.assert_close(torch.cat(measured), torch.cat(expected), atol=1e-12, rtol=0)
+
+
+def test_a_plan_may_ask_for_codes(encoder, image):
+    """The code of the image comes first, then those of its masked copies, also over several batches and requests."""
+    basis = Basis.of(rx.Grid(), 24, 20, torch.device("cpu"))
+    draws = [basis.draw(seed=1, start=start, stop=start + 20) for start in (0, 20)]
+    measured = []
+
+    def estimate(basis, image):
+        first = yield draws[0]
+        second = yield draws[1]
+        return (yield torch.cat((first, second)))
+
+    plan = rx.Relax(chunk=7).plan._replace(codes=True)
+    codes = only_result(run_estimates(encoder, (Task(image),), estimate, plan, measured.append))
+    pixels = image.pixels.double()
+    masks = torch.cat([basis.masks(part, torch.float64) for part in draws])
+    expected = torch.cat([encoder(pixels[None])] + [encoder((pixels * mask)[None]) for mask in masks])
+    torch.testing.assert_close(codes, expected, atol=1e-12, rtol=0)
+    assert len(torch.cat(measured)) == 40
 
 
 @pytest.mark.parametrize("name", ESTIMATES)

@@ -21,13 +21,20 @@ def title(explanation: Explanation) -> str:
 
 
 def subject(explanation: Explanation) -> str:
-    """Return the names of the photo and of the encoder."""
-    return f"{short_name(explanation.photo, 60)}  ·  {explanation.provenance['encoder']['name']}"
+    """Return the names of the photo, of the image that it is matched with, if any, and of the encoder."""
+    other = explanation.provenance.get("target")
+    toward = f" toward {_cut(other['name'], 60)}" if isinstance(other, dict) and "name" in other else ""
+    return f"{short_name(explanation.photo, 60)}{toward}  ·  {explanation.provenance['encoder']['name']}"
 
 
 def short_name(photo: Photo, longest: int) -> str:
     """Return the photo's file name in one line, cut where it has more letters than `longest`."""
-    name = Path(photo.name).name.encode(errors="replace").decode()
+    return _cut(photo.name, longest)
+
+
+def _cut(path: str, longest: int) -> str:
+    """Return the last part of a path in one line, cut where it has more letters than `longest`."""
+    name = Path(path).name.encode(errors="replace").decode()
     return shorten(name, longest, placeholder="…") or f"{name[:longest]}…"
 
 
