@@ -28,7 +28,7 @@ def match(
     a: Annotated[Path, typer.Argument(metavar="A", readable=False, help="The first image file.")],
     b: Annotated[Path, typer.Argument(metavar="B", readable=False, help="The second image file.")],
     *,
-    encoder: options.Encoder = "efficientnet_lite0",
+    encoder: options.EncoderOption = "efficientnet_lite0",
     weights: options.Weights = None,
     level: Annotated[
         float,

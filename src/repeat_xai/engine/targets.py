@@ -118,8 +118,8 @@ class ResolvedTarget:
             if code is not None and len(code) != codes.shape[1]:
                 raise ConfigurationError(f"the target has a code of {len(code)} values, the image {codes.shape[1]}")
         if self.is_direction:
-            along: Tensor = codes @ (self.code / self.code.norm())
-            return along
+            reach: Tensor = codes @ (self.code / self.code.norm())
+            return reach
         values = kernel_values(kernel, self.code, codes)
         return values if self.away is None else values - kernel_values(kernel, self.away, codes)
 

@@ -21,8 +21,9 @@ estimates the mean square error of p. The mean square error of K independent rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
@@ -35,7 +36,7 @@ from repeat_xai.engine.scheduler import Estimate
 from repeat_xai.methods.provenance import MethodMaps
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.thresholds import Threshold
-from repeat_xai.methods.votes import Votes, indicator, weights
+from repeat_xai.methods.votes import Votes, weighted_votes
 from repeat_xai.seeds import fold, uniforms
 from repeat_xai.types import Image
 
@@ -93,6 +94,30 @@ class Fit(NamedTuple):
 
 
 @final
+class SharedSums:
+    """Whatever does not depend on the target, computed once for all estimates of an image after a number of masks."""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self.keep = keep
+        self._masks = 0
+        self._values: dict[object, Tensor] = {}
+
+    def of(self, masks: int, name: object, make: Callable[[], Tensor]) -> Tensor:
+        """Return the tensor of this name after so many masks; those after fewer masks are dropped."""
+        if not self.keep:
+            return make()
+        if masks != self._masks:
+            self._masks, self._values = masks, {}
+        if name not in self._values:
+            self._values[name] = make()
+        return self._values[name]
+
+
+NOT_SHARED = SharedSums()
+"""Keeps nothing: for an estimate that is alone."""
+
+
+@final
 @dataclass(frozen=True, kw_only=True)
 class FastEstimator:
     """How the votes of REPEAT are estimated from one set of masks."""
@@ -119,8 +144,13 @@ class FastEstimator:
         """Encoder calls at most: the masks of every block, and the image itself."""
         return self.blocks[-1] * self.base.grid.block + 1
 
-    def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
-        """Ask for similarities until p is accurate enough, and return the maps with what was used and reached."""
+    def estimate(
+        self, basis: Basis, image: Image, *, seed: int, shared: SharedSums = NOT_SHARED
+    ) -> Estimate[MethodMaps]:
+        """Ask for similarities until p is accurate enough, and return the maps with what was used and reached.
+
+        `shared` is given to all estimates of one image that differ in their targets only.
+        """
         row, drawn = fold(seed, "pool", image.photo.digest), 0  # the word is part of the seed: results depend on it
         parts: list[MeasuredMasks] = []
         for blocks in self.blocks:
@@ -128,9 +158,11 @@ class FastEstimator:
             parts.append(MeasuredMasks(draws, (yield draws)))
             drawn = blocks
             measured = joined(parts)
-            counts = resample(len(measured.similarity), self.base.masks, seed=fold(row, "resamples"))
-            counts, fit = sent(counts, basis.rows.device), regression(basis, measured)
-            error, target = (yield self.judge(basis, measured, fit, counts, seed=row)).tolist()
+            masks = len(measured.similarity)
+            drawing = partial(resample, masks, self.base.masks, seed=fold(row, "resamples"))
+            counts = sent(shared.of(masks, "counts", drawing), basis.rows.device)
+            fit = regression(basis, measured)
+            error, target = (yield self.judge(basis, measured, fit, counts, shared, seed=row)).tolist()
             if error <= (self.tolerance or MARGIN * target):
                 break
         reached = error <= (self.tolerance or target)
@@ -142,7 +174,7 @@ class FastEstimator:
         }
         if self.budget is not None and self.budget != record["masks"]:
             record["asked"] = self.budget
-        p, share = self.tally(basis, measured, fit, counts)
+        p, share = self.tally(basis, measured, fit, counts, shared)
         maps = [p, p * (1 - p), share]
         if self.base.target is not None:
             maps.append(effect(basis, fit.beta))
@@ -150,18 +182,25 @@ class FastEstimator:
         return MethodMaps(p, uncertainty, share, others[0] if others else None, {"budget": record})
 
     def cast(self, maps: Float[Tensor, "maps height width"]) -> tuple[Tensor, Tensor]:
-        """Return which pixels each map calls important, and its weighted votes."""
-        votes = indicator(maps, self.threshold).double()
-        return votes, votes * weights(maps, self.votes, self.base.zero)
+        """Return which pixels each map calls important, and its weighted votes, written over the map."""
+        return weighted_votes(maps, self.threshold, self.votes, self.base.zero)
 
     def tally(
-        self, basis: Basis, measured: MeasuredMasks, fit: Fit, counts: Float[Tensor, "resamples masks"]
+        self,
+        basis: Basis,
+        measured: MeasuredMasks,
+        fit: Fit,
+        counts: Float[Tensor, "resamples masks"],
+        shared: SharedSums = NOT_SHARED,
     ) -> tuple[Map, Map]:
         """Cut and count the resampled maps, and return p and the share of votes."""
         mean = mean_maps(basis, fit.beta[None], self.base)
         p = share = torch.zeros_like(mean[0])
-        for noise in noises(basis, measured, counts, self.base):
-            votes, weighted = self.cast(torch.cat((mean + noise, mean - noise)))
+        for noise in noises(basis, measured, counts, self.base, shared):
+            both = mean.new_empty(2 * len(noise), *mean.shape[1:])
+            torch.add(mean, noise, out=both[: len(noise)])
+            torch.sub(mean, noise, out=both[len(noise) :])
+            votes, weighted = self.cast(both)
             p, share = p + weighted.sum(0), share + votes.sum(0)
         return p / (2 * RESAMPLES), share / (2 * RESAMPLES)
 
@@ -171,6 +210,7 @@ class FastEstimator:
         measured: MeasuredMasks,
         fit: Fit,
         counts: Float[Tensor, "resamples masks"],
+        shared: SharedSums = NOT_SHARED,
         *,
         seed: int,
     ) -> Float[Tensor, 2]:
@@ -179,7 +219,7 @@ class FastEstimator:
         drawn = torch.from_numpy(uniforms(fold(seed, "signs"), start=0, stop=MOVES, width=errors.shape[1]))
         signs = sent(torch.where(drawn < 0.5, 1.0, -1.0), beta.device).to(beta.dtype)
         means = mean_maps(basis, torch.cat((beta[None], beta + signs @ errors.T)), self.base)[:, *pixels]
-        noise = torch.cat(list(noises(basis.at(*pixels), measured, counts, self.base)))
+        noise = torch.cat(list(noises(basis.at(*pixels), measured, counts, self.base, shared)))
         both = torch.stack((noise, -noise))
         voted = self.cast((means[:, None, None] + both).flatten(0, 2))[1].view(len(means), *both.shape)
         moved = (voted[1:].mean((1, 2)) - voted[0].mean((0, 1))).square().mean()
@@ -238,22 +278,41 @@ def resample(measured: int, masks: int, *, seed: int) -> Float[Tensor, "resample
     return torch.from_numpy(counts)
 
 
-def relax_maps(
-    basis: Basis, measured: MeasuredMasks, counts: Float[Tensor, "maps masks"], relax: Relax
+def divisors(
+    basis: Basis, draws: Draws, counts: Float[Tensor, "maps masks"], relax: Relax
 ) -> Float[Tensor, "maps height width"]:
-    """Return RELAX's maps from measured masks that count several times each."""
-    masks, products = basis.totals(measured.draws, torch.cat((counts, counts * measured.similarity)).T).chunk(2)
+    """Return what Σ s·M is divided by in RELAX's maps, which does not depend on s; infinite where Σ M is zero."""
+    masks = basis.totals(draws, counts.T)
     divisor = masks if relax.normalise == "mask_sum" else counts.sum(1)[:, None, None]
-    return torch.where(masks > 0, products / divisor, 0.0)
+    return torch.where(masks > 0, divisor, torch.inf)
+
+
+def relax_maps(
+    basis: Basis,
+    measured: MeasuredMasks,
+    counts: Float[Tensor, "maps masks"],
+    relax: Relax,
+    divisor: Float[Tensor, "maps height width"] | None = None,
+) -> Float[Tensor, "maps height width"]:
+    """Return RELAX's maps from measured masks that count several times each; `divisor` may be known already."""
+    divisor = divisors(basis, measured.draws, counts, relax) if divisor is None else divisor
+    return basis.totals(measured.draws, (counts * measured.similarity).T).div_(divisor)
 
 
 def noises(
-    basis: Basis, measured: MeasuredMasks, counts: Float[Tensor, "resamples masks"], relax: Relax
+    basis: Basis,
+    measured: MeasuredMasks,
+    counts: Float[Tensor, "resamples masks"],
+    relax: Relax,
+    shared: SharedSums = NOT_SHARED,
 ) -> Iterator[Float[Tensor, "maps height width"]]:
     """Yield δ, some maps at a time: the deviation of each resampled map from the map of all measured masks."""
     every = torch.ones_like(counts[:1])
     height, width = basis.rows.shape[1], basis.columns.shape[1]
     numbers = max(height * width, basis.grid.cells**4)
-    for part in torch.split(counts, max(1, MAPS_AT_A_TIME[counts.device.type] * 224**2 // numbers)):
-        maps = relax_maps(basis, measured, torch.cat((part, every)), relax)
+    parts = torch.split(counts, max(1, MAPS_AT_A_TIME[counts.device.type] * 224**2 // numbers))
+    for number, part in enumerate(parts):
+        weights, place = torch.cat((part, every)), (height, width, number)
+        divisor = shared.of(len(measured.similarity), place, partial(divisors, basis, measured.draws, weights, relax))
+        maps = relax_maps(basis, measured, weights, relax, divisor)
         yield maps[:-1] - maps[-1]

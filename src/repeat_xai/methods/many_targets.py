@@ -16,6 +16,7 @@ from repeat_xai.engine.scheduler import Estimate, Progress, run_target_estimates
 from repeat_xai.engine.targets import Target, expect_target
 from repeat_xai.errors import ConfigurationError, RepeatError
 from repeat_xai.methods.base import Answering, name_of
+from repeat_xai.methods.fast_estimator import SharedSums
 from repeat_xai.methods.provenance import MethodMaps, explanation_of
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
@@ -70,7 +71,13 @@ def _shared(
     """Yield the explanations of methods over RELAX that differ in their targets, from one set of masked copies."""
 
     def estimates(basis: Basis, image: Image) -> list[Estimate[MethodMaps]]:
-        return [method.estimate(basis, image, seed=seed) for method in methods]
+        shared = SharedSums(keep=True)
+        return [
+            method.estimate(basis, image, seed=seed, shared=shared)
+            if isinstance(method, Repeat)
+            else method.estimate(basis, image, seed=seed)
+            for method in methods
+        ]
 
     plans = [method.plan for method in methods]
     plan = plans[0]._replace(targets=tuple(plan.targets[0] for plan in plans))

@@ -34,7 +34,7 @@ from repeat_xai.methods.base import (
     name_of,
     with_codes,
 )
-from repeat_xai.methods.fast_estimator import FEWEST_MASKS, MAX_BUDGET, FastEstimator
+from repeat_xai.methods.fast_estimator import FEWEST_MASKS, MAX_BUDGET, NOT_SHARED, FastEstimator, SharedSums
 from repeat_xai.methods.provenance import MethodMaps, explanations
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.thresholds import Threshold, expect_threshold
@@ -141,9 +141,16 @@ class Repeat:
             maps = answer_each(encoder, tasks, run)
         return explanations(maps, self, encoder, seed=seed)
 
-    def estimate(self, basis: Basis, image: Image, *, seed: int) -> Estimate[MethodMaps]:
-        """Ask for the similarities that the votes over RELAX need, and return the maps."""
-        return (self.fast_estimator.estimate if self.is_fast else self._exact)(basis, image, seed=seed)
+    def estimate(
+        self, basis: Basis, image: Image, *, seed: int, shared: SharedSums = NOT_SHARED
+    ) -> Estimate[MethodMaps]:
+        """Ask for the similarities that the votes over RELAX need, and return the maps.
+
+        `shared` is given to all estimates of one image that differ in their targets only.
+        """
+        if self.is_fast:
+            return self.fast_estimator.estimate(basis, image, seed=seed, shared=shared)
+        return self._exact(basis, image, seed=seed)
 
     @property
     def fast_estimator(self) -> FastEstimator:

@@ -29,7 +29,7 @@ Zero = Literal["zero", "minimum"]
 
 def indicator(maps: Float[Tensor, "maps height width"], threshold: Threshold) -> Bool[Tensor, "maps height width"]:
     """Return I: whether each pixel of each map reaches the map's cut."""
-    low, high = maps.flatten(1).aminmax(dim=1)
+    low, high = maps.flatten(1).amin(1), maps.flatten(1).amax(1)  # each is far faster than aminmax on a CPU
     return (maps >= cuts(maps, threshold)[:, None, None]) & (high > low)[:, None, None]
 
 
@@ -46,3 +46,17 @@ def weights(
         maps = maps - maps.amin((1, 2), keepdim=True)
     maximum = maps.amax((1, 2), keepdim=True)
     return torch.where(maximum > 0, maps / maximum, 0.0).clamp_min(0)
+
+
+def weighted_votes(
+    maps: Float[Tensor, "maps height width"], threshold: Threshold, votes: Votes, zero: Zero
+) -> tuple[Bool[Tensor, "maps height width"], Float[Tensor, "maps height width"]]:
+    """Return I and I·W, the latter written over the maps, since new memory would take longer than the sums."""
+    important = indicator(maps, threshold)
+    if votes == "binary":
+        return important, important.to(maps.dtype)
+    if zero == "minimum":
+        maps.sub_(maps.amin((1, 2), keepdim=True))
+    maximum = maps.amax((1, 2), keepdim=True)
+    maps.div_(torch.where(maximum > 0, maximum, torch.inf)).clamp_min_(0)
+    return important, maps.masked_fill_(important.logical_not(), 0)
