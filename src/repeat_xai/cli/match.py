@@ -95,7 +95,7 @@ def _line(outcome: MatchOutcome) -> str:
     record = outcome.record
     cost = f"{record['encoder_calls']:,} encoder calls, {record['seconds']:.1f} s"
     certain = f"{len(record['matches']):,} of {record['pairs']:,} pairs of parts certainly go together"
-    return f"{outcome.files.lines}: {certain} ({'already done' if outcome.before else cost})"
+    return f"{outcome.files.lines}: {certain} ({'already done' if outcome.already_done else cost})"
 
 
 def _json_line(outcome: MatchOutcome, a: Path, b: Path) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _json_line(outcome: MatchOutcome, a: Path, b: Path) -> dict[str, Any]:
     return {
         "a": str(a),
         "b": str(b),
-        "already_done": outcome.before,
+        "already_done": outcome.already_done,
         **{name: str(file) for name, file in outcome.files._asdict().items()},
         **{key: record[key] for key in ("encoder_calls", "seconds", "level", "pairs")},
         "certain": len(record["matches"]),

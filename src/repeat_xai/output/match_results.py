@@ -54,8 +54,8 @@ class MatchOutcome(NamedTuple):
 
     files: MatchFiles
     record: Mapping[str, Any]
-    before: bool
-    """Whether it was already done."""
+    already_done: bool
+    """Whether the files are those of an earlier run."""
 
 
 @final
@@ -88,10 +88,10 @@ class MatchFolder:
         if record is not None:
             expect_same_settings(record, json.loads(json.dumps(wanted)), files.record)
             if _are_whole(files):
-                return MatchOutcome(files, record, before=True)
+                return MatchOutcome(files, record, already_done=True)
         remove_old_drafts(self.folder)
         match = match_images(self.encoder, *images, method=self.method, seed=self.seed)
-        return MatchOutcome(files, self._write(match, files), before=False)
+        return MatchOutcome(files, self._write(match, files), already_done=False)
 
     def _write(self, match: Match, files: MatchFiles) -> dict[str, Any]:
         """Write the pictures, the match and, last, the record, which is returned; an older record is removed first."""

@@ -254,7 +254,7 @@ def test_a_cell_that_is_not_there_is_refused(planted, cell, side):
     ids=["auto", "exact", "many"],
 )
 def test_a_method_that_does_not_fix_the_masks_is_refused(encoder, image, method):
-    with pytest.raises(ConfigurationError, match="budget|at most"):
+    with pytest.raises(ConfigurationError, match=r"budget|at most"):
         rx.match(encoder, image, image, method=method)
 
 
