@@ -7,6 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from repeat_xai.errors import ConfigurationError
+from repeat_xai.methods.method_names import MethodSettings
+
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs/tutorial.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
@@ -164,10 +167,14 @@ def cheap_command(words: list[str]) -> list[str]:
 
     >>> cheap_command(["screen", "photos/", "--masks", "250"])
     ['screen', 'photos/', '--masks', '250', '--masks', '9', '--repeats', '2', '--size', '32']
+    >>> cheap_command(["explain", "cat.jpg", "--method", "relax"])[4:]
+    ['--masks', '9', '--size', '32']
     """
     command = words[0]
     options = dict(BUDGETS.get(command, {}))
     if command == "explain":
+        methods = dict(pairwise(words)).get("--method", "repeat").split(",")
+        options = {option: value for option, value in options.items() if is_used(option, methods)}
         options |= dict(option for method, option in METHOD_OPTIONS.items() if method in " ".join(words))
     if command in ("evaluate", "reproduce"):
         words = [word for word in words if word not in {"--encoder", *encoders_of(words)}]
@@ -175,6 +182,15 @@ def cheap_command(words: list[str]) -> list[str]:
     if command == "reproduce":
         words = [*("thresholds" if word == "all" else word for word in words if word != "--only-these"), "--only-these"]
     return [*words, *(str(word) for option in options.items() for word in option)]
+
+
+def is_used(option: str, methods: list[str]) -> bool:
+    """Return whether `explain` takes an option together with these methods."""
+    try:
+        MethodSettings().expect_used(methods, [option.removeprefix("--")])
+    except ConfigurationError:
+        return False
+    return True
 
 
 def encoders_of(words: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ from repeat_xai.methods.repeat import Estimator
 from repeat_xai.metrics.detection import AGGREGATES
 
 if TYPE_CHECKING:
-    from typer import Context
+    from typer import Context as Context
 else:
     Context = typer.Context.__base__
     """The class of the contexts that commands are given. Typer's own name is that of a subclass, which none has."""

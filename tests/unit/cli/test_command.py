@@ -211,7 +211,7 @@ def test_options_that_leave_the_result_as_it_is_find_it_done(photo, tmp_path, mo
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
-    [["--seed", 1], ["--level", 0.8], ["--method", "relax"], ["--cells", 5], ["--keep", 0.4]],
+    [["--seed", 1], ["--level", 0.8], ["--method", "repeat:votes=binary"], ["--cells", 5], ["--keep", 0.4]],
     ids=lambda change: change[0],
 )
 def test_only_what_changes_the_result_is_refused_in_a_folder_with_results(photo, tmp_path, monkeypatch, capsys, change):
