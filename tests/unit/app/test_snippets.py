@@ -51,7 +51,7 @@ def expect_same(file, expected):
         request_for(budget=256, seed=2),
         request_for(estimator="exact", masks=20, repeats=3),
         request_for("relax", masks=30, seed=5),
-        request_for("saliency", passes=3),
+        request_for("saliency", passes=3, masks=50, estimator="exact", repeats=3),
         request_for("repeat:smoothgrad", repeats=2),
     ],
     ids=lambda job_request: f"{job_request.method}",
