@@ -330,9 +330,7 @@ def test_methods_not_over_relax_explain_each_target_for_itself(encoder, image, m
 
 
 @pytest.mark.parametrize("similarity", [rx.Cosine(), rx.Linear()])
-def test_negative_similarities_vote_too(
-    encoder, image, similarity
-):
+def test_negative_similarities_vote_too(encoder, image, similarity):
     """A direction and its sum with a constant rank pixels alike; so do targets whose similarities are all negative."""
     own = encoder(image.pixels.double()[None])[0].double()
     base = rx.Relax(masks=60, similarity=similarity)
