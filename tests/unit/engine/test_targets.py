@@ -38,6 +38,22 @@ def test_images_are_encoded_in_batches_and_counted(encoder, monkeypatch):
     torch.testing.assert_close(resolved.code, mean)
 
 
+def test_calls_of_an_encoder_that_does_not_count_them_are_counted(encoder, image):
+    class Own:
+        """An encoder of a user's own."""
+
+        def __getattr__(self, name):
+            return getattr(encoder, name)
+
+        def __call__(self, images):
+            with torch.no_grad():
+                return encoder.module(images)
+
+    with metering() as meter:
+        resolve(Own(), (image, image))
+    assert meter.calls == 2
+
+
 def test_the_direction_between_two_sets_is_the_difference_of_their_mean_codes(encoder):
     first, second = [other(encoder, 1), other(encoder, 2)], [other(encoder, 3)]
     direction = rx.direction_between(encoder, first, second)

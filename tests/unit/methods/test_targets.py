@@ -269,7 +269,7 @@ def many_targets(encoder, count):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_twenty_targets_cost_the_calls_of_the_hardest_and_each_has_the_bits_of_its_own_run(encoder, image, name):
+def test_twenty_targets_cost_the_calls_of_the_hardest_and_keep_their_own_bits(encoder, image, name):
     method, targets = METHODS[name], many_targets(encoder, 20)
     with metering() as meter:
         together = rx.explain_targets(encoder, image, targets, method=method, seed=5)
@@ -330,9 +330,7 @@ def test_methods_not_over_relax_explain_each_target_for_itself(encoder, image, m
 
 
 @pytest.mark.parametrize("similarity", [rx.Cosine(), rx.Linear()])
-def test_a_weight_counts_from_the_smallest_importance_so_that_negative_similarities_vote_too(
-    encoder, image, similarity
-):
+def test_negative_similarities_vote_too(encoder, image, similarity):
     """A direction and its sum with a constant rank pixels alike; so do targets whose similarities are all negative."""
     own = encoder(image.pixels.double()[None])[0].double()
     base = rx.Relax(masks=60, similarity=similarity)
