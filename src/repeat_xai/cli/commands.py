@@ -63,7 +63,9 @@ COMMANDS = {
         "reproduce",
         "Make the tables and figures of the paper on REPEAT again.",
     ),
-    "list": CommandEntry("list_names", "list_names", "List encoders, methods, metrics, datasets and executors."),
+    "list": CommandEntry(
+        "list_names", "list_names", "List encoders, methods, metrics, thresholds, kernels, datasets and executors."
+    ),
 }
 
 

@@ -10,8 +10,8 @@ import typer
 from repeat_xai.cli import options
 from repeat_xai.cli.explain_progress import expect_size, explain_all, print_left_out
 from repeat_xai.cli.options import ADVANCED, BUDGET, HOW, OUTPUT, listed
+from repeat_xai.cli.target_options import TargetNotOption, TargetOption, TargetTextOption, chosen_target
 from repeat_xai.data.image_files import find_images
-from repeat_xai.data.images import load_image
 from repeat_xai.encoders.load_encoder import load_encoder
 from repeat_xai.encoders.torch_encoder import Precision, Runtime
 from repeat_xai.engine.kernels import KERNELS
@@ -171,13 +171,9 @@ def explain(
             rich_help_panel=ADVANCED,
         ),
     ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            help="Another image; explain which pixels make the images similar to it.",
-            rich_help_panel=ADVANCED,
-        ),
-    ] = None,
+    target: TargetOption = None,
+    target_text: TargetTextOption = None,
+    target_not: TargetNotOption = None,
     precision: Annotated[
         Precision,
         typer.Option(
@@ -246,7 +242,7 @@ def explain(
         fill=fill,
         features=None if features is None else FEATURES[features],
         channels=channels,
-        target=None if reference is None else load_image(data_root / reference, loaded, protocol=protocol),
+        target=chosen_target(loaded, target, target_text, target_not, root=data_root, protocol=protocol),
     )
     settings = MethodSettings(
         repeat=repeat, relax=relax, options=base_options, by=PERTURBATIONS[perturbation], passes=passes

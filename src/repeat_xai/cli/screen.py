@@ -61,12 +61,12 @@ def screen(
 ) -> None:
     """Rank images by how uncertain REPEAT's maps of them are, to find those that the encoder may not know.
 
-    A high rank is a hint, not proof: plain or blurred images rank high too. In tests on four encoders, uncertainty
-    separated unknown images with an AUROC between 0.43, below chance, and 0.91. A score that compares codes with those
-    of known images usually does better: the metric codes of the command evaluate.
+    A place near the top is a hint, not proof: plain or blurred images are there too. In tests on four encoders,
+    uncertainty separated unknown images with an AUROC between 0.43, below chance, and 0.91. A score that compares codes
+    with those of known images usually does better: the metric codes of the command evaluate.
 
-    The results folder gets a table (CSV and Parquet), a page, a sheet of the most and the least uncertain images, and a
-    panel for each image. An interrupted run goes on when the same command is run again.
+    The results folder gets a table (CSV and Parquet), a page, a picture of the most and the least uncertain images, and
+    a panel for each image. An interrupted run goes on when the same command is run again.
     """
     choose("aggregate", aggregate, AGGREGATES)
     expect_seed(seed)

@@ -102,7 +102,7 @@ def test_a_comparison_shows_the_maps_as_they_are(photo, monkeypatch, capsys):
 def test_options_reach_the_methods_that_have_them(photo, monkeypatch, capsys):
     options = ["--method", "kernel_shap,integrated_gradients", "--passes", 2, "--samples", 9, "--steps", 3]
     options += ["--fill", "black", "--features", "superpixels", "--channels", "max_abs", "--perturbation", "noise"]
-    assert explain(photo, monkeypatch, capsys, *options, "--reference", photo)[0] == 0
+    assert explain(photo, monkeypatch, capsys, *options, "--target", photo)[0] == 0
     records = {
         name: json.loads((photo.parent / "out" / name / "cat.json").read_text())["method"]
         for name in ("kernel_shap", "integrated_gradients")
@@ -111,9 +111,9 @@ def test_options_reach_the_methods_that_have_them(photo, monkeypatch, capsys):
     assert (shap["samples"], shap["fill"], shap["channels"]) == (9, "black", "max_abs")
     assert shap["features"] == {"name": "Superpixels", "segments": 49, "compactness": 10.0}
     assert (path["steps"], path["fill"]) == (3, "black")
-    assert shap["reference"] == path["reference"]
-    assert shap["reference"]["sha256"] == digest_of(photo)
-    assert shap["reference"]["preprocessing"]["size"] == [64, 64]
+    assert shap["target"] == path["target"]
+    assert shap["target"]["sha256"] == digest_of(photo)
+    assert shap["target"]["preprocessing"]["size"] == [64, 64]
     assert records["kernel_shap"]["by"] == {"name": "Noise", "deviation": 0.1}
 
 
@@ -167,24 +167,40 @@ def test_a_precision_that_would_not_be_used_is_refused(photo, monkeypatch, capsy
     assert output.err.endswith("Saliency is run by torch in float32, as the weights are; leave both at auto\n")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["repeat", "relax", "saliency", "repeat:kernel_shap"])
+def test_every_method_takes_a_target(method, photo, monkeypatch, capsys):
+    other = photo.parent / "other.png"
+    PIL.Image.effect_noise((80, 80), 90).convert("RGB").save(other)
+    budget = ["--masks", 10, "--repeats", 2] if method in ("repeat", "relax") else FEW[4:]
+    budget = [option for option in budget if method != "relax" or option not in ("--repeats", 2)]
+    maps = []
+    for number, options in enumerate(([], ["--target", other], ["--target", other, "--target-not", photo])):
+        out = ("--out", photo.parent / f"out{number}")
+        status, output = run_here(monkeypatch, capsys, "explain", photo, *SMALL, "--method", method, *out, *options)
+        assert status == 0, output.err
+        explanation = rx.Explanation.load(photo.parent / f"out{number}" / "cat.npz")
+        maps.append(explanation.importance)
+        assert (explanation.effect is not None) == (method in ("repeat", "relax") and number > 0)
+    assert not maps[0].equal(maps[1])
+    assert not maps[1].equal(maps[2])
+
+
 @pytest.mark.parametrize(
-    ("method", "message"),
+    ("options", "status", "message"),
     [
-        ("repeat", "reference: not an option of repeat"),
-        ("relax", "reference: not an option of relax"),
-        ("saliency,repeat", "reference: repeat explains an image by its own code; leave repeat out"),
-        ("relax,repeat:kernel_shap", "reference: relax explains an image by its own code; leave relax out"),
+        (["--target", "dog.png"], 1, "dog.png: no such file"),
+        (["--target", "cat.png", "--target-text", "a cat"], 2, "only one of them"),
+        (["--target-not", "cat.png"], 2, "target-not needs a target"),
+        (["--target-text", "a cat"], 2, "has no text tower"),
+        (["--target-text", " "], 2, "at least one letter"),
     ],
 )
-def test_a_reference_is_refused_beside_methods_that_would_ignore_it(method, message, photo, monkeypatch, capsys):
-    status, output = explain(photo, monkeypatch, capsys, "--method", method, "--reference", photo, *FEW[:-2])
-    assert (status, output.out, output.err) == (2, "", f"repeat-xai: {message}\n")
-    assert not (photo.parent / "out").exists()
-
-
-def test_a_missing_reference_is_named(photo, monkeypatch, capsys):
-    status, output = explain(photo, monkeypatch, capsys, "--method", "saliency", "--reference", "dog.png")
-    assert (status, output.err) == (1, "repeat-xai: dog.png: no such file\n")
+def test_a_wrong_target_is_refused_in_one_line(options, status, message, photo, monkeypatch, capsys):
+    monkeypatch.chdir(photo.parent)
+    given, output = explain(photo, monkeypatch, capsys, *options)
+    assert (given, output.out, len(output.err.splitlines())) == (status, "", 1)
+    assert message in output.err
 
 
 @pytest.mark.slow
