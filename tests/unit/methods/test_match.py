@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import torch
-from planted import CELLS, SHARED, planted_encoder, planted_images
+from planted import CELLS, planted_encoder, planted_images
 from torch import Tensor, nn
 
 import repeat_xai as rx
@@ -254,7 +254,7 @@ def test_a_cell_that_is_not_there_is_refused(planted, cell, side):
     ids=["auto", "exact", "many"],
 )
 def test_a_method_that_does_not_fix_the_masks_is_refused(encoder, image, method):
-    with pytest.raises(ConfigurationError, match="budget|at most"):
+    with pytest.raises(ConfigurationError, match=r"budget|at most"):
         rx.match(encoder, image, image, method=method)
 
 
