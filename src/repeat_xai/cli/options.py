@@ -68,7 +68,8 @@ Weights = Annotated[
     str | None,
     typer.Option(
         help="A local file of weights (safetensors or a state dict), the name of published weights of torchvision or "
-        "open_clip, or 'random' for an untrained network. By default, the encoder has its published weights.",
+        "open_clip, or 'random' for an untrained network. By default, "
+        "the published weights; an open_clip model with several sets of them needs a choice.",
         rich_help_panel=WHAT,
     ),
 ]
@@ -137,8 +138,8 @@ Passes = Annotated[
     int,
     typer.Option(
         min=2,
-        help="Number of passes, each with a changed image or encoder, that give an uncertainty to methods without one of their "
-        "own.",
+        help="Number of passes, each with a changed image or encoder, that give an uncertainty to methods without one of "
+        "their own.",
         rich_help_panel=ADVANCED,
     ),
 ]

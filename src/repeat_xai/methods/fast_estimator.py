@@ -16,8 +16,8 @@ The error of p comes from the error of β, to which each pair of masks j contrib
 Pairs are used because effects of an even number of cells are equal in a mask and its complement, where x has opposite
 signs, so that they cancel in the sum over both. With other masks, β would be β + Σ_j ± e_j with random signs (the wild
 bootstrap), and p would move accordingly under the same noise. The mean square of ten such moves plus Var(votes of a
-pair μ ± δ) / 100, the error of the resampling, estimates the mean square error of p. The mean square
-error of K independent repeats is Var(votes) / K.
+pair μ ± δ) / 100, the error of the resampling, estimates the mean square error of p. The mean square error of
+K independent repeats is Var(votes) / K.
 """
 
 from __future__ import annotations
