@@ -138,8 +138,8 @@ Passes = Annotated[
     int,
     typer.Option(
         min=2,
-        help="Number of passes, each with a changed image or encoder, that give an uncertainty to methods without one of "
-        "their own.",
+        help="Number of passes, each with a changed image or encoder, that give an uncertainty to methods without "
+        "one of their own.",
         rich_help_panel=ADVANCED,
     ),
 ]
