@@ -127,7 +127,7 @@ def one_image(encoder: Encoder, picture: object, protocol: ImageProtocol) -> Ima
     """Return the image of a picture, made ready for the encoder; refuse a batch of several."""
     images = list(_images(encoder, picture, protocol))
     if len(images) != 1:
-        raise ImageError(f"this is a batch of {len(images)} images; one is needed, or the function for many")
+        raise ImageError(f"this is a batch of {len(images)} images; use explain_many or explain_many_targets")
     return images[0]
 
 
