@@ -141,7 +141,7 @@ MISTAKES = [
     ("rx.Saliency(channels='sum')", "ConfigurationError", "channels"),
     ("rx.explain_targets(encoder, image, ['dog.png'])", "ConfigurationError", "target"),
     ("rx.explain_targets(encoder, image, image)", "ConfigurationError", "list"),
-    ("rx.explain_targets(encoder, image, [image], method=None)", "ConfigurationError", "target"),
+    ("rx.explain_targets(encoder, image, [image], method=None)", "ConfigurationError", "method"),
     ("rx.explain_many_targets(encoder, image, [image])", "ImageError", "list"),
     ("rx.direction_between(None, [image], [image])", "ConfigurationError", "encoder"),
     ("rx.direction_between(encoder, ['dog.png'], [image])", "ConfigurationError", "image"),

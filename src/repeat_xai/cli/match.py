@@ -18,9 +18,10 @@ from repeat_xai.errors import in_one_line
 from repeat_xai.methods.match import MAX_CELLS, MAX_MASKS, expect_matching
 from repeat_xai.methods.relax import Relax
 from repeat_xai.methods.repeat import Repeat
+from repeat_xai.output.figures.captions import movement
 from repeat_xai.output.match_results import MatchFolder, MatchOutcome
 from repeat_xai.seeds import expect_seed
-from repeat_xai.types.explanation import LITTLE_MOVEMENT
+from repeat_xai.types import Match
 from repeat_xai.types.match import expect_level
 
 
@@ -85,8 +86,10 @@ def match(
     with interruptible(), progress_bar() as progress, counting(lambda made: progress.advance(task, made)):
         task = progress.add_task("match", total=2 * method.fast_estimator.calls)
         outcome = folder.fill(a, b)
-    for side, path in (("a", a), ("b", b)):
-        _warn_of_little_movement(outcome.record[side], path)
+    match = Match.load(outcome.files.match)
+    for explanation, path in ((match.a, a), (match.b, b)):
+        if (note := movement(explanation)).warning:
+            typer.echo(in_one_line(f"repeat-xai: {path}: {note}"), err=True)
     typer.echo(json.dumps(_json_line(outcome, a, b)) if as_json else in_one_line(_line(outcome)))
 
 
@@ -109,11 +112,3 @@ def _json_line(outcome: MatchOutcome, a: Path, b: Path) -> dict[str, Any]:
         **{key: record[key] for key in ("encoder_calls", "seconds", "level", "pairs")},
         "certain": len(record["matches"]),
     }
-
-
-def _warn_of_little_movement(provenance: dict[str, Any], path: Path) -> None:
-    """Print a line if hiding parts hardly changes the code of an image, so that its match says little."""
-    movement = provenance["ran"]["code_movement"]
-    if movement < LITTLE_MOVEMENT:
-        text = f"{path}: hiding parts hardly changes the code (by {movement:.1%}), so its maps say little"
-        typer.echo(in_one_line(f"repeat-xai: {text}"), err=True)

@@ -132,6 +132,7 @@ class Question:
     """The masks; the very first one of an image stands for the image without a mask."""
     begun: int = 0
     answers: list[Tensor] = field(default_factory=list)
+    """Similarities [masks, targets], or codes [masks, 1, dim]."""
     failure: EncoderError | None = None
 
     @property
@@ -228,7 +229,7 @@ class Engine:
             for (question, count), part in zip(taken, torch.split(codes, counts), strict=True):
                 question.begun += count
                 similarities = question.subject.compare(self.plan.similarity, part)
-                question.answers.append(part.double() if self.plan.codes else similarities)
+                question.answers.append(part.double()[:, None] if self.plan.codes else similarities)
                 if self.progress is not None:
                     self.progress(similarities)
         done = [question for question, _ in taken if question.failure or not question.left]
