@@ -267,6 +267,7 @@ def test_every_option_reaches_the_method(photo, tmp_path, monkeypatch, capsys):
             "similarity": {"name": "Rbf", "gamma": None},
             "normalise": "mask_sum",
             "normalise_uncertainty": "mask_sum",
+            "target": None,
         },
         "estimator": "fast",
         "repeats": 3,

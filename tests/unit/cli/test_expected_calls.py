@@ -90,7 +90,7 @@ def test_the_bar_shows_the_expected_total(method, calls, expected, encoder, tmp_
             totals.append(total)
             super().update(*arguments, total=total, **options)
 
-    monkeypatch.setattr(explain_progress, "_progress", lambda: RecordedProgress(console=Console(file=io.StringIO())))
+    monkeypatch.setattr(explain_progress, "progress_bar", lambda: RecordedProgress(console=Console(file=io.StringIO())))
     monkeypatch.setattr(ResultsFolder, "fill", lambda *_: (explained(each) for each in calls))
     folder = ResultsFolder(folder=tmp_path, encoder=encoder, method=method, seed=0)
     outcomes = list(fill_with_progress([Path("cat.png")] * len(calls), folder, json_line=None))
